@@ -135,14 +135,17 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 			1<<19): `manifest: a: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
 		`{"name":"x","settings":` + strings.Repeat("[", 1<<19): `manifest: settings` + strings.Repeat("[0]", 24) +
 			"…: nested deeper than 100",
-		`{"name":"x","metrics":[{"name":"m","type":"codes","labels":[{"name":"l","from":"key.name"}]}],"controllers":[{}]}`:                        `manifest of x: metrics[0].labels: a codes metric has those that the host gives it`,
-		`{"name":"x","metrics":[{"name":"m","type":"histogram","buckets":[1,3,2]}],"controllers":[{}]}`:                                            `manifest of x: metrics[0].buckets[2]: 2 is not more than the one before it, 3`,
-		`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"le","from":"key.name"}]}],"controllers":[{}]}`:                     `manifest of x: metrics[0].labels[0].name: "le" is not allowed`,
-		`{"name":"x","controllers":[{"name":"c","workers":1000000000,"views":[{}]}]}`:                                                              `manifest of x: controller c: workers: 1000000000, must be from 0 to 1000`,
-		`{"name":"x","controllers":[{"name":"c","pace":60000000001,"views":[{}]}]}`:                                                                `manifest of x: controller c: pace: 60000000001 ns, must be from 0 to 60000000000`,
-		`{"name":"x","controllers":[{"name":"c","pace":-1,"views":[{}]}]}`:                                                                         `manifest of x: controller c: pace: -1 ns, must be from 0 to 60000000000`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["create","updat"]}]}]}`: `manifest of x: controller c: writes[0] (v1/pods).verbs: "updat": there are get, list, create, update, patch, delete, deletecollection, escalate`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"subresource":"status"}]}]}`:     `manifest of x: controller c: writes[0] (v1/pods/status).verbs: none: there are get, list, create, update, patch, delete, deletecollection, escalate`,
+		`{"name":"x","metrics":[{"name":"m","type":"codes","labels":[{"name":"l","from":"key.name"}]}],"controllers":[{}]}`:                                  `manifest of x: metrics[0].labels: a codes metric has those that the host gives it`,
+		`{"name":"x","metrics":[{"name":"m","type":"histogram","buckets":[1,3,2]}],"controllers":[{}]}`:                                                      `manifest of x: metrics[0].buckets[2]: 2 is not more than the one before it, 3`,
+		`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"le","from":"key.name"}]}],"controllers":[{}]}`:                               `manifest of x: metrics[0].labels[0].name: "le" is not allowed`,
+		`{"name":"x","controllers":[{"name":"c","workers":1000000000,"views":[{}]}]}`:                                                                        `manifest of x: controller c: workers: 1000000000, must be from 0 to 1000`,
+		`{"name":"x","controllers":[{"name":"c","pace":60000000001,"views":[{}]}]}`:                                                                          `manifest of x: controller c: pace: 60000000001 ns, must be from 0 to 60000000000`,
+		`{"name":"x","controllers":[{"name":"c","pace":-1,"views":[{}]}]}`:                                                                                   `manifest of x: controller c: pace: -1 ns, must be from 0 to 60000000000`,
+		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["create","updat"]}]}]}`:           `manifest of x: controller c: writes[0] (v1/pods).verbs: "updat": there are get, list, create, update, patch, delete, deletecollection, escalate`,
+		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"subresource":"status"}]}]}`:               `manifest of x: controller c: writes[0] (v1/pods/status).verbs: none: there are get, list, create, update, patch, delete, deletecollection, escalate`,
+		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get","list"],"names":["a"]}]}]}`: `manifest of x: controller c: writes[0] (v1/pods).names: a right to list can't be one to objects of some names`,
+		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get"],"names":["a",""]}]}]}`:     `manifest of x: controller c: writes[0] (v1/pods).names: an empty name: leave names out for all objects`,
+		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get"],"namespaces":[""]}]}]}`:    `manifest of x: controller c: writes[0] (v1/pods).namespaces: an empty name: leave namespaces out for all of them`,
 	} {
 		_, err := DecodeManifest([]byte(in))
 		if err == nil || err.Error() != want {

@@ -1,6 +1,9 @@
 package abi
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Manifest says what a plugin is and all that it reads and writes. The host grants nothing that is not in it.
 type Manifest struct {
@@ -288,6 +291,25 @@ type Write struct {
 	// is for who writes roles with rights that he hasn't. An update travels as update if that is among them, else as
 	// patch. Required.
 	Verbs []string `json:"verbs"`
+	// Namespaces are those in which the right holds; none: all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Names are those of the objects that it holds for, as resourceNames in RBAC; none: all. What is created or listed, or
+	// deleted as a collection, has no name to go by.
+	Names []string `json:"names,omitempty"`
+}
+
+// In returns the right in these namespaces alone.
+func (w Write) In(namespaces ...string) Write { w.Namespaces = namespaces; return w }
+
+// Named returns the right to objects of these names alone.
+func (w Write) Named(names ...string) Write { w.Names = names; return w }
+
+// Covers reports whether the right covers a verb on an object: in a namespace, empty for all of them and for objects
+// without one, and of a name, empty where none is known.
+func (w *Write) Covers(verb, namespace, name string) bool {
+	return slices.Contains(w.Verbs, verb) &&
+		(len(w.Namespaces) == 0 || slices.Contains(w.Namespaces, namespace)) &&
+		(len(w.Names) == 0 || slices.Contains(w.Names, name))
 }
 
 // Rate multiplies the request rate and burst that the operator has configured; 0 means 1.

@@ -97,9 +97,8 @@ func (m *Manifest) validate() error {
 			return fmt.Errorf("manifest of %s: controller %s: no views: a controller needs at least its key's", m.Name, c.Name)
 		}
 		for j, w := range c.Writes {
-			if err := w.knowsVerbs(); err != nil {
-				return fmt.Errorf("manifest of %s: controller %s: writes[%d] (%s).verbs: %w", m.Name, c.Name, j, w.resourceName(),
-					err)
+			if err := w.wellFormed(); err != nil {
+				return fmt.Errorf("manifest of %s: controller %s: writes[%d] (%s).%w", m.Name, c.Name, j, w.resourceName(), err)
 			}
 		}
 	}
@@ -110,16 +109,28 @@ func (m *Manifest) validate() error {
 // writeVerbs are those that a Write may have.
 var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection", "escalate"}
 
-// knowsVerbs reports whether a right has verbs, and none but those there are: with another one it would only be refused
-// at its first use.
-func (w *Write) knowsVerbs() error {
+// nameless are those of what has no name to go by.
+var nameless = []string{"list", "create", "deletecollection"}
+
+// wellFormed reports whether a right has verbs, and none but those there are, and names only where there can be some:
+// else it would only be refused at its first use.
+func (w *Write) wellFormed() error {
 	if len(w.Verbs) == 0 {
-		return fmt.Errorf("none: there are %s", strings.Join(writeVerbs, ", "))
+		return fmt.Errorf("verbs: none: there are %s", strings.Join(writeVerbs, ", "))
 	}
 	for _, v := range w.Verbs {
 		if !slices.Contains(writeVerbs, v) {
-			return fmt.Errorf("%q: there are %s", v, strings.Join(writeVerbs, ", "))
+			return fmt.Errorf("verbs: %q: there are %s", v, strings.Join(writeVerbs, ", "))
 		}
+		if len(w.Names) > 0 && slices.Contains(nameless, v) {
+			return fmt.Errorf("names: a right to %s can't be one to objects of some names", v)
+		}
+	}
+	if slices.Contains(w.Namespaces, "") {
+		return fmt.Errorf("namespaces: an empty name: leave namespaces out for all of them")
+	}
+	if slices.Contains(w.Names, "") {
+		return fmt.Errorf("names: an empty name: leave names out for all objects")
 	}
 	return nil
 }

@@ -76,7 +76,9 @@ var view = table[View](
 var write = table[Write](
 	member("resource", wire.Message, unsafe.Offsetof(Write{}.Resource), &resource),
 	member("subresource", wire.String, unsafe.Offsetof(Write{}.Subresource), nil),
-	member("verbs", wire.Rep|wire.String, unsafe.Offsetof(Write{}.Verbs), nil))
+	member("verbs", wire.Rep|wire.String, unsafe.Offsetof(Write{}.Verbs), nil),
+	member("namespaces", wire.Rep|wire.String, unsafe.Offsetof(Write{}.Namespaces), nil),
+	member("names", wire.Rep|wire.String, unsafe.Offsetof(Write{}.Names), nil))
 
 var backoff = table[Backoff](
 	member("base", wire.Int64, unsafe.Offsetof(Backoff{}.Base), nil),

@@ -13,7 +13,7 @@ type value struct {
 // version1Messages returns what testdata/v1/messages.txt has the bytes of. New ones are added, none is changed.
 func version1Messages() []value {
 	var all []value
-	for _, part := range [][]value{toThePlugin(), answers(), version1Effects(), performs(), writtenByOthers()} {
+	for _, part := range [][]value{toThePlugin(), answers(), version1Effects(), performs(), writtenByOthers(), helpers()} {
 		all = append(all, part...)
 	}
 	return all
@@ -211,8 +211,15 @@ func version1Manifests() map[string]*Manifest {
 		Name: "small-controller", Views: []View{{Name: "pods", Resource: pods, Fields: []string{"metadata.name"}}},
 	}}}
 
+	scoped := &Manifest{Name: "scoped", Version: "1.0.0", Controllers: []Controller{{
+		Name: "scoped-controller", Views: []View{{Name: "pods", Resource: pods, Fields: []string{"metadata.name"}}},
+		Writes: []Write{{Resource: pods, Verbs: []string{"get", "delete"}, Namespaces: []string{"default", "shop"},
+			Names: []string{"web"}}},
+	}}}
+
 	return map[string]*Manifest{
-		"manifest-small": small,
+		"manifest-small":  small,
+		"manifest-scoped": scoped,
 		"manifest": {
 			Name: "everything", Version: "1.2.3", Description: "Has every member <& more> that a manifest can have.",
 			StateVersion: 2, Memory: 8 << 20,
@@ -295,5 +302,23 @@ func version1Ticker(pods Resource) Controller {
 			{Name: "more", Resource: Resource{Name: "*"}, Fields: []string{"metadata.name"}},
 		},
 		DisabledByDefault: true, PartOf: "everything-controller",
+	}
+}
+
+// helpers returns what the host's pure functions give in messages.
+func helpers() []value {
+	name := func(common string) X509Name {
+		return X509Name{CommonName: common, Organization: []string{"system:nodes"}, OrganizationalUnit: []string{"rack 1"},
+			Country: []string{"DE"}, Province: []string{"Berlin"}, Locality: []string{"Mitte"}, SerialNumber: "7"}
+	}
+
+	return []value{
+		{name: "x509", message: &X509{Subject: name("system:node:n1"), DNSNames: []string{"n1", "n1.example.com"},
+			EmailAddresses: []string{"n1@example.com"}, IPAddresses: []string{"10.0.0.1", "fd00::1"},
+			URIs: []string{"spiffe://example.com/n1"}, Usages: []string{"digital signature", "client auth"},
+			KeyAlgorithm: "ECDSA", KeyBits: 256,
+			Extensions: []X509Extension{{ID: "2.5.29.15", Critical: true, Value: []byte{3, 2, 7, 128}}},
+			Issuer:     name("kubernetes"), NotBefore: 1767268800, NotAfter: 253402300799, CA: true}},
+		{name: "x509-of-a-request", message: &X509{Subject: X509Name{CommonName: "mike"}, KeyAlgorithm: "Ed25519"}},
 	}
 }

@@ -236,7 +236,7 @@ func TestGatesOfAStage(t *testing.T) {
 		{[]string{"--feature-gates=AllAlpha=true,HPAScaleToZero=false,EventedPLEG=false", "--emulated-version=1.34"},
 			map[string]string{
 				"DeploymentReplicaSetTerminatingReplicas": "true", "HPAScaleToZero": "false", "HPAGeneration": "true",
-				"MaxUnavailableStatefulSet": "true",
+				"MaxUnavailableStatefulSet": "true", "PodCertificateRequest": "true",
 			}},
 		{[]string{"--feature-gates=AllAlpha=true,GenericWorkload=true"}, map[string]string{
 			"StatefulSetRecreateStrategy": "true", "TaintTolerationComparisonOperators": "true", "HPAGeneration": "true",

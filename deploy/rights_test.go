@@ -40,6 +40,13 @@ type rights struct {
 	Accounts    []string            `json:"accounts"` // in kube-system
 	Reads       []rbacv1.PolicyRule `json:"reads"`
 	Writes      []rbacv1.PolicyRule `json:"writes"`
+	Within      []within            `json:"within,omitempty"`
+}
+
+// within is what a plugin may write in one namespace alone.
+type within struct {
+	Namespace string              `json:"namespace"`
+	Writes    []rbacv1.PolicyRule `json:"writes"`
 }
 
 type controller struct {
@@ -106,6 +113,9 @@ func builtin(t *testing.T) (all []rights) {
 		objects := printedRBAC(t, r.Name, "--controllers", strings.Join(on, ","), "--use-service-account-credentials",
 			"--bindings")
 		r.Writes = objects["ClusterRole windlass:"+r.Name].Rules
+		if role, ok := objects["Role windlass:"+r.Name]; ok { // no plugin has several
+			r.Within = []within{{role.Namespace, role.Rules}}
+		}
 
 		for _, rule := range objects["ClusterRole windlass"].Rules {
 			if !slices.Contains(rule.Verbs, "list") {

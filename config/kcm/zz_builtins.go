@@ -4,6 +4,18 @@ package kcm
 
 // builtins are the controllers that are here.
 var builtins = map[string]builtin{
+	"token-cleaner-controller": {plugin: "cleaner", settings: map[string]string{
+		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
+		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
+	}},
+	"podcertificaterequest-cleaner-controller": {plugin: "cleaner", settings: map[string]string{
+		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
+		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
+	}},
+	"legacy-serviceaccount-token-cleaner-controller": {plugin: "cleaner", settings: map[string]string{
+		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
+		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
+	}},
 	"daemonset-controller": {plugin: "daemonset", settings: map[string]string{
 		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
 	}},

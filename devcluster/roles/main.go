@@ -1,5 +1,5 @@
-// Command roles writes the ClusterRoles that Kubernetes gives to the controllers of kube-controller-manager in every
-// cluster: what each service account may do, by its name.
+// Command roles writes the roles that Kubernetes gives to the controllers of kube-controller-manager in every cluster:
+// what each service account may do, by its name, and in single namespaces, by NAMESPACE/NAME.
 package main
 
 import (
@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 )
 
@@ -21,22 +24,23 @@ func main() {
 	}
 	roles := map[string][]byte{}
 	for _, r := range bootstrappolicy.ControllerRoles() {
-		var rules bytes.Buffer
-		for _, rule := range r.Rules {
-			line, err := json.Marshal(rule)
-			if err != nil {
-				log.Fatal(err)
-			}
-			fmt.Fprintf(&rules, "- %s\n", line)
-		}
-		roles[r.Name] = rules.Bytes()
+		roles[r.Name] = lines(r.Rules)
 	}
 
 	text := bytes.NewBufferString(head)
 	for _, b := range bootstrappolicy.ControllerRoleBindings() {
-		for _, s := range b.Subjects {
-			if rules, ok := roles[b.RoleRef.Name]; ok && s.Kind == "ServiceAccount" {
-				fmt.Fprintf(text, "%s:\n%s", s.Name, rules)
+		addBound(text, "", roles[b.RoleRef.Name], b.Subjects)
+	}
+
+	within := bootstrappolicy.NamespaceRoles()
+	for _, ns := range slices.Sorted(maps.Keys(within)) {
+		clear(roles)
+		for _, r := range within[ns] {
+			roles[r.Name] = lines(r.Rules)
+		}
+		for _, b := range bootstrappolicy.NamespaceRoleBindings()[ns] {
+			if b.RoleRef.Kind == "Role" && strings.HasPrefix(b.RoleRef.Name, "system:controller:") {
+				addBound(text, ns+"/", roles[b.RoleRef.Name], b.Subjects)
 			}
 		}
 	}
@@ -45,5 +49,27 @@ func main() {
 	}
 	if err := os.WriteFile(os.Args[1], text.Bytes(), 0o644); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// lines are a role's rules.
+func lines(rules []rbacv1.PolicyRule) []byte {
+	var b bytes.Buffer
+	for _, rule := range rules {
+		line, err := json.Marshal(rule)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	return b.Bytes()
+}
+
+// addBound adds a role under the name of each service account that it is bound to.
+func addBound(text *bytes.Buffer, before string, rules []byte, to []rbacv1.Subject) {
+	for _, s := range to {
+		if len(rules) > 0 && s.Kind == "ServiceAccount" {
+			fmt.Fprintf(text, "%s%s:\n%s", before, s.Name, rules)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -62,10 +63,8 @@ func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespa
 	if err := a.refresh(c, namespace); err != nil {
 		return err
 	}
-	if account := pod.Spec.ServiceAccountName; len(a.accounts.List()) == 0 {
-		if account == "" {
-			account = serviceaccount.DefaultServiceAccountName
-		}
+	account := cmp.Or(pod.Spec.ServiceAccountName, serviceaccount.DefaultServiceAccountName)
+	if _, there, err := a.accounts.GetByKey(namespace + "/" + account); !there || err != nil {
 		return apierrors.NewForbidden(r.gvr.GroupResource(), pod.Name,
 			fmt.Errorf("error looking up service account %s/%s: serviceaccount %q not found", namespace, account, account))
 	}

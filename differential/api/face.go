@@ -279,7 +279,7 @@ func (c *Cluster) generate(base string) string {
 var optionsDecoder = func() runtime.Decoder {
 	s := runtime.NewScheme()
 	metav1.AddToGroupVersion(s, coreV1)
-	for _, gv := range []schema.GroupVersion{{Group: "meta.k8s.io", Version: "v1"}, appsV1, batchV1, discoveryV1,
+	for _, gv := range []schema.GroupVersion{{Group: "meta.k8s.io", Version: "v1"}, appsV1, batchV1, certsV1, discoveryV1,
 		scalingV2} {
 		metav1.AddToGroupVersion(s, gv)
 	}

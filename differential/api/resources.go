@@ -15,6 +15,8 @@ import (
 	statefulsets "k8s.io/kubernetes/pkg/registry/apps/statefulset/storage"
 	autoscalers "k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler/storage"
 	jobs "k8s.io/kubernetes/pkg/registry/batch/job/storage"
+	requests "k8s.io/kubernetes/pkg/registry/certificates/certificates/storage"
+	podrequests "k8s.io/kubernetes/pkg/registry/certificates/podcertificaterequest/storage"
 	configmaps "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
 	endpoints "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
 	limitranges "k8s.io/kubernetes/pkg/registry/core/limitrange/storage"
@@ -23,13 +25,17 @@ import (
 	claims "k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim/storage"
 	pods "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	controllers "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
+	secrets "k8s.io/kubernetes/pkg/registry/core/secret/storage"
 	"k8s.io/kubernetes/pkg/registry/core/service"
 	serviceaccounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
 	slices "k8s.io/kubernetes/pkg/registry/discovery/endpointslice/storage"
 
+	"k8s.io/utils/clock"
+
 	_ "k8s.io/kubernetes/pkg/apis/apps/install" // the kinds, their defaults and conversions, in the server's scheme
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
+	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
@@ -40,6 +46,7 @@ var (
 	coreV1      = schema.GroupVersion{Version: "v1"}
 	appsV1      = schema.GroupVersion{Group: "apps", Version: "v1"}
 	batchV1     = schema.GroupVersion{Group: "batch", Version: "v1"}
+	certsV1     = schema.GroupVersion{Group: "certificates.k8s.io", Version: "v1"}
 	discoveryV1 = schema.GroupVersion{Group: discovery.GroupName, Version: "v1"}
 	scalingV2   = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
 )
@@ -73,6 +80,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	add(coreV1, "serviceaccounts", "ServiceAccount", account, nil, e)
 	configMap, e := configmaps.NewREST(o)
 	add(coreV1, "configmaps", "ConfigMap", configMap, nil, e)
+	secret, e := secrets.NewREST(o)
+	add(coreV1, "secrets", "Secret", secret, nil, e)
 	endpoint, e := endpoints.NewREST(o)
 	add(coreV1, "endpoints", "Endpoints", endpoint, nil, e)
 	limits, e := limitranges.NewREST(o)
@@ -107,6 +116,12 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 
 	job, e := jobs.NewStorage(o)
 	add(batchV1, "jobs", "Job", job.Job, map[string]rest.Storage{"status": job.Status}, e)
+	request, requestStatus, approval, e := requests.NewREST(o)
+	add(certsV1, "certificatesigningrequests", "CertificateSigningRequest", request,
+		map[string]rest.Storage{"status": requestStatus, "approval": approval}, e)
+	podRequest, podRequestStatus, e := podrequests.NewREST(o, nil, clock.RealClock{})
+	add(certsV1, "podcertificaterequests", "PodCertificateRequest", podRequest,
+		map[string]rest.Storage{"status": podRequestStatus}, e)
 	slice, e := slices.NewREST(o)
 	add(discoveryV1, "endpointslices", "EndpointSlice", slice, nil, e)
 	scaler, scalerStatus, e := autoscalers.NewREST(o)

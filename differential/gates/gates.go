@@ -26,21 +26,30 @@ import (
 
 // packages are the folders of upstream's pkg/controller that a controller's code is in, beside files of all.
 var packages = map[string][]string{
-	"daemonset-controller":                     {"daemon"},
-	"deployment-controller":                    {"deployment"},
-	"endpoints-controller":                     {"endpoint"},
-	"endpointslice-controller":                 {"endpointslice"},
-	"garbage-collector-controller":             {"garbagecollector"},
-	"horizontal-pod-autoscaler-controller":     {"podautoscaler"},
-	"job-controller":                           {"job"},
-	"namespace-controller":                     {"namespace"},
-	"pod-garbage-collector-controller":         {"podgc"},
-	"replicaset-controller":                    {"replicaset", "controller_utils.go"},
-	"replicationcontroller-controller":         {"replication", "controller_utils.go"},
-	"root-ca-certificate-publisher-controller": {"certificates/rootcacertpublisher"},
-	"serviceaccount-controller":                {"serviceaccount"},
-	"statefulset-controller":                   {"statefulset"},
-	"ttl-after-finished-controller":            {"ttlafterfinished"},
+	"daemonset-controller":                           {"daemon"},
+	"deployment-controller":                          {"deployment"},
+	"endpoints-controller":                           {"endpoint"},
+	"endpointslice-controller":                       {"endpointslice"},
+	"endpointslice-mirroring-controller":             {"endpointslicemirroring"},
+	"garbage-collector-controller":                   {"garbagecollector"},
+	"horizontal-pod-autoscaler-controller":           {"podautoscaler"},
+	"job-controller":                                 {"job"},
+	"legacy-serviceaccount-token-cleaner-controller": {"serviceaccount/legacy_serviceaccount_token_cleaner.go"},
+	"namespace-controller":                           {"namespace"},
+	"pod-garbage-collector-controller":               {"podgc"},
+	"replicaset-controller":                          {"replicaset", "controller_utils.go"},
+	"replicationcontroller-controller":               {"replication", "controller_utils.go"},
+	"root-ca-certificate-publisher-controller":       {"certificates/rootcacertpublisher"},
+	"serviceaccount-controller":                      {"serviceaccount"},
+	"statefulset-controller":                         {"statefulset"},
+	"token-cleaner-controller":                       {"bootstrap"},
+	"ttl-after-finished-controller":                  {"ttlafterfinished"},
+}
+
+// required are the gates without which kube-controller-manager leaves a controller out
+// (cmd/kube-controller-manager/app, requiredFeatureGates).
+var required = map[string][]string{
+	"podcertificaterequest-cleaner-controller": {"PodCertificateRequest"},
 }
 
 // What kube-controller-manager's own packages add beside those that the imports bring (its app/options does).
@@ -98,6 +107,9 @@ func askedFor(kubernetes string) (map[string][]string, error) {
 	asked := map[string][]string{}
 	for _, controller := range slices.Sorted(maps.Keys(packages)) {
 		gates := map[string]bool{}
+		for _, gate := range required[controller] {
+			gates[gate] = true
+		}
 		for _, folder := range packages[controller] {
 			err := filepath.WalkDir(filepath.Join(kubernetes, "pkg", "controller", folder),
 				func(path string, d fs.DirEntry, err error) error {

@@ -64,10 +64,11 @@ func pluginRights(b *strings.Builder, p builtin.Plugin) error {
 	}
 	slices.Sort(accounts)
 
-	roles := rulesOf(rbac.Make(
+	objects := rbac.Make(
 		[]rbac.Plugin{{Name: p.Folder, Builtin: true, Controllers: all}},
 		rbac.Options{Config: config.Default()},
-	))
+	)
+	roles := rulesOf(objects)
 	fmt.Fprintf(b, "- name: %s\n", p.Folder)
 	if err := writeJSONLine(b, "  controllers: ", switches); err != nil {
 		return err
@@ -92,6 +93,26 @@ func pluginRights(b *strings.Builder, p builtin.Plugin) error {
 		if err := writeJSONLine(b, "  - ", r); err != nil {
 			return err
 		}
+	}
+	return writesWithin(b, rbac.PluginPrefix+p.Folder, objects)
+}
+
+// writesWithin writes what a plugin may write in single namespaces alone.
+func writesWithin(b *strings.Builder, name string, objects []runtime.Object) error {
+	head := "  within:\n"
+	for _, o := range objects {
+		r, ok := o.(*rbacv1.Role)
+		if !ok || r.Name != name {
+			continue
+		}
+		within := struct {
+			Namespace string              `json:"namespace"`
+			Writes    []rbacv1.PolicyRule `json:"writes"`
+		}{r.Namespace, r.Rules}
+		if err := writeJSONLine(b, head+"  - ", within); err != nil {
+			return err
+		}
+		head = ""
 	}
 	return nil
 }

@@ -96,6 +96,9 @@ func TestReadRights(t *testing.T) {
 		{"subresource", []abi.Write{{Resource: metrics, Subresource: "x", Verbs: []string{"get"}}}, "get list", false},
 		{"all resources", []abi.Write{{Resource: abi.Resource{Name: "*"}, Verbs: []string{"get", "list"}}}, "get list",
 			false},
+		{"in another namespace", []abi.Write{{Resource: metrics, Verbs: []string{"get"}, Namespaces: []string{"n"}}},
+			"get list", false},
+		{"of some names", []abi.Write{{Resource: metrics, Verbs: []string{"get"}, Names: []string{"n"}}}, "get list", false},
 		{"none", nil, "get list", false},
 	} {
 		controller := &abi.Controller{Name: "c", Writes: c.writes}

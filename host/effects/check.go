@@ -173,15 +173,15 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return c.grantedEvent(e, res)
 	}
 	if e.Kind == abi.EffectUpdate {
-		verb = c.updateVerb(res.Resource, e.Subresource)
+		verb = c.updateVerb(res.Resource, e)
 	}
 
 	subresource := e.Subresource
 	if e.Kind == abi.EffectEvict {
 		subresource = "eviction"
 	}
-	if !c.w.rights.allowsVerb(res.Resource, subresource, verb) {
-		return notAllowed(res.Resource, subresource, verb)
+	if !c.w.rights.allows(res.Resource, subresource, verb, e) {
+		return c.w.rights.notAllowed(res.Resource, subresource, verb, e)
 	}
 
 	if err := metadataOf(e); err != nil {
@@ -281,10 +281,10 @@ func (c *checker) mayRead(e *abi.Effect) error {
 	if err := p.checkWithin(r); err != nil {
 		return err
 	}
-	verbs := c.w.rights[right{resource: r}]
 	err = errNotAllowed
 	for _, verb := range []string{"get", "list"} {
-		if !slices.Contains(verbs, verb) {
+		covers := func(w abi.Write) bool { return w.Covers(verb, p.namespace(), "") }
+		if !slices.ContainsFunc(c.w.rights[right{resource: r}], covers) {
 			continue
 		}
 		q := grant.Request{Verb: verb, Resource: r, Namespace: p.namespace()}

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -25,6 +26,39 @@ func TestEvictionIsARight(t *testing.T) {
 		evict := abi.Effect{Kind: abi.EffectEvict, Resource: "v1/pods", Namespace: "default", Name: "web-a", UID: "u"}
 		if err := w.Begin(abi.KeyRef{Name: "web"}, nil).Check([]abi.Effect{evict}); Refused(err) != x.refused {
 			t.Errorf("with the right to %v: %v", x.writes, err)
+		}
+	}
+}
+
+// A right may be one in some namespaces, or to objects of some names: no other is written or read by it.
+func TestRightsAreScoped(t *testing.T) {
+	del := abi.Write{Resource: podsR, Verbs: []string{"delete"}}
+	get := abi.Write{Resource: podsR, Verbs: []string{"get"}}
+	for _, x := range []struct {
+		what            string
+		write           abi.Write
+		namespace, name string
+		refused         string
+	}{
+		{"everywhere", del, "a", "x", ""},
+		{"in the namespace", del.In("b", "a"), "a", "x", ""},
+		{"in another namespace", del.In("b"), "a", "x", "add delete of v1/pods a/x to them"},
+		{"of the name", del.Named("x"), "a", "x", ""},
+		{"of another name", del.Named("y"), "a", "x", "add delete of v1/pods a/x to them"},
+		{"of the name elsewhere", del.In("b").Named("x"), "a", "x", "add delete of v1/pods a/x to them"},
+		{"with another verb", get, "a", "x", "add delete of v1/pods to them"},
+	} {
+		w, err := New(Options{Plugin: "p", Config: &rest.Config{}, Controller: &abi.Controller{Name: "c",
+			Writes: []abi.Write{x.write}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+
+		effect := abi.Effect{Kind: abi.EffectDelete, Resource: "v1/pods", Namespace: x.namespace, Name: x.name, UID: "u"}
+		err = w.Begin(abi.KeyRef{Name: "web"}, nil).Check([]abi.Effect{effect})
+		if Refused(err) != (x.refused != "") || err != nil && !strings.Contains(err.Error(), x.refused) {
+			t.Errorf("%s: %v, want %q", x.what, err, x.refused)
 		}
 	}
 }

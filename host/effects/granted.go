@@ -42,7 +42,7 @@ func (s *Session) requested(e *abi.Effect, res *schema.Resource) grant.Request {
 		Name: e.Name}
 	switch e.Kind {
 	case abi.EffectUpdate:
-		q.Verb = s.updateVerb(res.Resource, e.Subresource)
+		q.Verb = s.updateVerb(res.Resource, e)
 	case abi.EffectEvict:
 		q.Subresource = "eviction"
 	case abi.EffectCreate:

@@ -43,7 +43,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		uid = b.uid // no precondition is about the version: a PUT never goes to another object of that name
 	}
 
-	if s.updateVerb(res.Resource, e.Subresource) == "patch" {
+	if s.updateVerb(res.Resource, e) == "patch" {
 		return s.patchUpdate(ctx, e, res, k, b, p, version, uid)
 	}
 	if !b.whole {

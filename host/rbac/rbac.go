@@ -61,7 +61,7 @@ type maker struct {
 func Make(plugins []Plugin, o Options) []runtime.Object {
 	m := &maker{Options: o, seen: map[string]bool{}}
 	manager := rules{}
-	var self []target // to impersonate: namespace "", group "", kind/name
+	var self []target // to impersonate
 	for _, p := range plugins {
 		k := o.Config.Plugin(p.Name)
 		own, subjects := rules{}, map[rbacv1.Subject]bool{}
@@ -121,9 +121,9 @@ func addReads(r rules, c *abi.Controller, g []config.Rule) {
 	for _, v := range c.Views {
 		cluster := rules{}
 		if v.Resource == schema.Any {
-			cluster.allowGranted(g, abi.Resource{Name: "*"}, "", "list", "watch")
+			cluster.allowGranted(g, abi.Write{Resource: abi.Resource{Name: "*"}, Verbs: []string{"list", "watch"}})
 		} else {
-			cluster.add(target{"", v.Resource.Group, v.Resource.Name}, "list", "watch")
+			cluster.add(target{group: v.Resource.Group, resource: v.Resource.Name}, "list", "watch")
 		}
 		for t, verbs := range cluster {
 			t.namespace = "" // one cache serves all plugins, whatever namespaces they may see
@@ -136,9 +136,9 @@ func addReads(r rules, c *abi.Controller, g []config.Rule) {
 			continue
 		}
 		written := rules{}
-		written.allowGranted(g, w.Resource, "", w.Verbs...)
+		written.allowGranted(g, w)
 		for t := range written {
-			t.namespace = ""
+			t.namespace, t.name = "", ""
 			r.add(t, "list")
 		}
 	}
@@ -147,12 +147,12 @@ func addReads(r rules, c *abi.Controller, g []config.Rule) {
 // addWrites adds what a controller's effects need, and what the host does for it under its identity.
 func addWrites(r rules, c *abi.Controller, g []config.Rule) {
 	for _, w := range c.Writes {
-		r.allowGranted(g, w.Resource, w.Subresource, w.Verbs...)
+		r.allowGranted(g, w)
 	}
 	if c.EventSource == "" {
 		return
 	}
-	events := func(ns string) { r.add(target{ns, "", "events"}, "create", "patch") }
+	events := func(ns string) { r.add(target{namespace: ns, resource: "events"}, "create", "patch") }
 	if g == nil {
 		events("")
 	}
@@ -248,7 +248,7 @@ func Counts() []rbacv1.PolicyRule {
 	r := rules{}
 	for _, id := range kcm.Objects() {
 		if o, ok := abi.ParseResource(id); ok {
-			r.add(target{"", o.Group, o.Name}, "list")
+			r.add(target{group: o.Group, resource: o.Name}, "list")
 		}
 	}
 	return r.policyRules("")
@@ -257,13 +257,13 @@ func Counts() []rbacv1.PolicyRule {
 // impersonated returns the names of whom a plugin is impersonated as, by the resource that RBAC has for them.
 func impersonated(as config.Impersonate) (all []target) {
 	if ns, name, ok := strings.Cut(as.ServiceAccount, "/"); ok {
-		return []target{{ns, "serviceaccounts", name}}
+		return []target{{namespace: ns, resource: "serviceaccounts", name: name}}
 	}
 	if as.User != "" {
-		all = append(all, target{"", "users", as.User})
+		all = append(all, target{resource: "users", name: as.User})
 	}
 	for _, g := range as.Groups {
-		all = append(all, target{"", "groups", g})
+		all = append(all, target{resource: "groups", name: g})
 	}
 	return all
 }
@@ -272,15 +272,15 @@ func impersonated(as config.Impersonate) (all []target) {
 func (m *maker) impersonate(all []target, manager rbacv1.Subject) {
 	names := map[target][]string{} // by namespace and kind
 	for _, t := range all {
-		k := target{namespace: t.namespace, group: t.group}
-		if !slices.Contains(names[k], t.resource) {
-			names[k] = append(names[k], t.resource)
+		k := target{namespace: t.namespace, resource: t.resource}
+		if !slices.Contains(names[k], t.name) {
+			names[k] = append(names[k], t.name)
 		}
 	}
 	byNamespace := map[string][]rbacv1.PolicyRule{}
 	for _, kind := range []string{"users", "groups", "serviceaccounts"} {
 		for k, n := range names {
-			if k.group == kind {
+			if k.resource == kind {
 				slices.Sort(n)
 				byNamespace[k.namespace] = append(byNamespace[k.namespace],
 					rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{kind}, Verbs: []string{"impersonate"},

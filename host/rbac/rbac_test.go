@@ -39,9 +39,9 @@ func rolesOf(t *testing.T, c abi.Controller, p config.Plugin) map[string][]strin
 			t.Fatal(err)
 		}
 		for _, x := range r.Rules {
+			words := []string{strings.Join(x.APIGroups, ","), strings.Join(x.Resources, ","), strings.Join(x.Verbs, ",")}
 			all[r.Namespace+"/"+r.Name] = append(all[r.Namespace+"/"+r.Name],
-				strings.Join([]string{strings.Join(x.APIGroups, ","), strings.Join(x.Resources, ","), strings.Join(x.Verbs, ",")},
-					" "))
+				strings.Join(append(words, x.ResourceNames...), " "))
 		}
 	}
 	return all
@@ -85,9 +85,38 @@ func TestRoles(t *testing.T) {
 				"a/windlass:p": {" pods create,delete"}}},
 		{"somebody else", config.Plugin{Impersonate: config.Impersonate{ServiceAccount: "n/s"}, Grant: []config.Rule{reads}},
 			map[string][]string{"/windlass": {" pods list,watch"}, "/windlass:p": {" events create,patch"},
-				"n/windlass:impersonate": {" serviceaccounts impersonate"}}},
+				"n/windlass:impersonate": {" serviceaccounts impersonate s"}}},
 	} {
 		if d := cmp.Diff(x.want, rolesOf(t, c, x.p)); d != "" {
+			t.Errorf("%s: -want +got:\n%s", x.name, d)
+		}
+	}
+
+	// A right in some namespaces is a Role there, one to some objects names them, and neither is there beside a wider one.
+	secrets := abi.Resource{Version: "v1", Name: "secrets"}
+	narrow := func(verbs ...string) abi.Write { return abi.Write{Resource: secrets, Verbs: verbs} }
+	reads = config.Rule{APIGroups: all, Resources: all, Verbs: []string{"list", "watch"}}
+	for _, x := range []struct {
+		name   string
+		writes []abi.Write
+		grant  []config.Rule
+		want   map[string][]string
+	}{
+		{"a namespace", []abi.Write{narrow("delete").In("a", "b")}, nil, map[string][]string{"/windlass": {" secrets list"},
+			"a/windlass:p": {" secrets delete"}, "b/windlass:p": {" secrets delete"}}},
+		{"names", []abi.Write{narrow("get").Named("x", "y")}, nil,
+			map[string][]string{"/windlass:p": {" secrets get x", " secrets get y"}}},
+		{"a name in a namespace", []abi.Write{narrow("get").In("a").Named("x")}, nil,
+			map[string][]string{"a/windlass:p": {" secrets get x"}}},
+		{"beside wider ones", []abi.Write{narrow("get").In("a").Named("x"), narrow("get").In("b"), narrow("get").Named("y"),
+			narrow("get")}, nil, map[string][]string{"/windlass:p": {" secrets get"}}},
+		{"granted elsewhere", []abi.Write{narrow("get").In("a")}, []config.Rule{reads, {APIGroups: all, Resources: all,
+			Verbs: all, Namespaces: []string{"b"}}}, map[string][]string{}},
+		{"granted there", []abi.Write{narrow("get").In("a", "b").Named("x")}, []config.Rule{reads, {APIGroups: all,
+			Resources: all, Verbs: all, Namespaces: []string{"b", "c"}}}, map[string][]string{"b/windlass:p": {" secrets get x"}}},
+	} {
+		got := rolesOf(t, abi.Controller{Writes: x.writes}, config.Plugin{Grant: x.grant})
+		if d := cmp.Diff(x.want, got); d != "" {
 			t.Errorf("%s: -want +got:\n%s", x.name, d)
 		}
 	}

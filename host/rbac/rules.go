@@ -12,8 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// target is what verbs are on: a resource, perhaps with a subresource, in one namespace or (empty) everywhere.
-type target struct{ namespace, group, resource string }
+// target is what verbs are on: a resource, perhaps with a subresource, in one namespace or (empty) everywhere, and of
+// it the object of one name or (empty) all.
+type target struct{ namespace, group, resource, name string }
 
 // rules collects verbs by target.
 type rules map[target]map[string]bool
@@ -38,31 +39,38 @@ func (r rules) namespaces() []string {
 
 // policyRules returns the rules of one namespace, resources with the same verbs in one.
 func (r rules) policyRules(namespace string) (all []rbacv1.PolicyRule) {
-	type alike struct{ group, verbs string }
+	type alike struct{ group, verbs, name string }
 	resources := map[alike][]string{}
 	for t, verbs := range r {
-		if t.namespace != namespace || namespace != "" && r.everywhere(t, verbs) {
+		if t.namespace != namespace || r.covered(t, verbs) {
 			continue
 		}
-		k := alike{t.group, strings.Join(slices.Sorted(maps.Keys(verbs)), " ")}
+		k := alike{t.group, strings.Join(slices.Sorted(maps.Keys(verbs)), " "), t.name}
 		resources[k] = append(resources[k], t.resource)
 	}
 	for k, names := range resources {
 		slices.Sort(names)
-		all = append(all, rbacv1.PolicyRule{APIGroups: []string{k.group}, Resources: names, Verbs: strings.Fields(k.verbs)})
+		rule := rbacv1.PolicyRule{APIGroups: []string{k.group}, Resources: names, Verbs: strings.Fields(k.verbs)}
+		if k.name != "" {
+			rule.ResourceNames = []string{k.name}
+		}
+		all = append(all, rule)
 	}
-	slices.SortFunc(all, func(a, b rbacv1.PolicyRule) int {
-		return strings.Compare(a.APIGroups[0]+" "+a.Resources[0]+" "+a.Verbs[0],
-			b.APIGroups[0]+" "+b.Resources[0]+" "+b.Verbs[0])
-	})
+	order := func(p rbacv1.PolicyRule) string {
+		return p.APIGroups[0] + " " + p.Resources[0] + " " + p.Verbs[0] + " " + strings.Join(p.ResourceNames, " ")
+	}
+	slices.SortFunc(all, func(a, b rbacv1.PolicyRule) int { return strings.Compare(order(a), order(b)) })
 	return all
 }
 
-// everywhere reports that the verbs are given in all namespaces already.
-func (r rules) everywhere(t target, verbs map[string]bool) bool {
-	t.namespace = ""
+// covered reports that the verbs are given on more already: in all namespaces, or on all objects.
+func (r rules) covered(t target, verbs map[string]bool) bool {
+	everywhere, all, both := t, t, t
+	everywhere.namespace, all.name = "", ""
+	both.namespace, both.name = "", ""
 	for v := range verbs {
-		if !r[t][v] {
+		given := t != everywhere && r[everywhere][v] || t != all && r[all][v] || t != both && r[both][v]
+		if !given {
 			return false
 		}
 	}
@@ -77,41 +85,71 @@ func resourceName(resource, subresource string) string {
 	return resource + "/" + subresource
 }
 
-// allowGranted adds what the manifest wants on a resource, as far as the grant has it.
-func (r rules) allowGranted(grant []config.Rule, want abi.Resource, subresource string, verbs ...string) {
-	group, any := want.Group, want.Name == "*"
-	if any && want.Version == "" {
+// allowGranted adds what a right of the manifest has, as far as the grant has it.
+func (r rules) allowGranted(grant []config.Rule, w abi.Write) {
+	group, any := w.Resource.Group, w.Resource.Name == "*"
+	if any && w.Resource.Version == "" {
 		group = "*" // the manifest's "*" is of all groups
 	}
 	if grant == nil {
-		r.add(target{"", group, resourceName(want.Name, subresource)}, verbs...)
+		r.addIn(w.Namespaces, w.Names, group, resourceName(w.Resource.Name, w.Subresource), w.Verbs)
 		return
 	}
 
 	for i := range grant {
 		g := &grant[i]
-		granted := intersection(verbs, g.Verbs)
+		granted := intersection(w.Verbs, g.Verbs)
 		if len(granted) == 0 {
 			continue
 		}
-		namespaces := g.Namespaces
-		if len(namespaces) == 0 {
-			namespaces = []string{""}
-		} else if clusterScoped(want) {
+		if len(g.Namespaces) > 0 && clusterScoped(w.Resource) {
 			continue // no Role can give them, and the grant doesn't cover them
+		}
+		namespaces, some := inBoth(w.Namespaces, g.Namespaces)
+		if !some {
+			continue
 		}
 		for _, group := range intersection([]string{group}, g.APIGroups) {
 			for _, pattern := range g.Resources {
-				resource, ok := overlap(want.Name, subresource, pattern)
-				if !ok {
-					continue
-				}
-				for _, ns := range namespaces {
-					r.add(target{ns, group, resource}, granted...)
+				if resource, ok := overlap(w.Resource.Name, w.Subresource, pattern); ok {
+					r.addIn(namespaces, w.Names, group, resource, granted)
 				}
 			}
 		}
 	}
+}
+
+// addIn adds verbs in some namespaces and on objects of some names; none of either stands for all.
+func (r rules) addIn(namespaces, names []string, group, resource string, verbs []string) {
+	for _, ns := range orAll(namespaces) {
+		for _, name := range orAll(names) {
+			r.add(target{ns, group, resource, name}, verbs...)
+		}
+	}
+}
+
+// orAll returns the names, or the empty one, which stands for all, where there are none.
+func orAll(names []string) []string {
+	if len(names) == 0 {
+		return []string{""}
+	}
+	return names
+}
+
+// inBoth returns the namespaces that both have, where none stands for all, and whether there are any.
+func inBoth(a, b []string) (both []string, some bool) {
+	switch {
+	case len(a) == 0:
+		return b, true
+	case len(b) == 0:
+		return a, true
+	}
+	for _, ns := range a {
+		if slices.Contains(b, ns) {
+			both = append(both, ns)
+		}
+	}
+	return both, len(both) > 0
 }
 
 // clusterScoped reports of built-in resources that are in no namespace; a Namespace is in itself.

@@ -21,10 +21,10 @@ func addReviews(r rules, c *config.Serving) {
 		return
 	}
 	if c.Authentication.Kubeconfig == "" {
-		r.add(target{"", "authentication.k8s.io", "tokenreviews"}, "create")
+		r.add(target{group: "authentication.k8s.io", resource: "tokenreviews"}, "create")
 	}
 	if c.Authorization.Kubeconfig == "" {
-		r.add(target{"", "authorization.k8s.io", "subjectaccessreviews"}, "create")
+		r.add(target{group: "authorization.k8s.io", resource: "subjectaccessreviews"}, "create")
 	}
 }
 

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -30,19 +31,20 @@ func checkRights(t *testing.T, p builtin.Plugin) {
 
 	any := false
 	for _, c := range p.Controllers() {
-		role, ok := roles[c.ServiceAccount]
-		if !ok {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(roles)), func(name string) bool {
+			return name == c.ServiceAccount || strings.HasSuffix(name, "/"+c.ServiceAccount)
+		}) {
 			t.Errorf("%s: upstream has no service account %q with a role", c.Name, c.ServiceAccount)
 			continue
 		}
 		written := grantedWrites(p, c)
-		for _, r := range role {
+		for _, r := range roles[c.ServiceAccount] {
 			checkFinalizers(t, c, r, written)
 		}
 		for _, need := range written {
 			any = true
-			if !roleAllows(role, need) {
-				t.Errorf("%s writes what the role of %s doesn't allow: %s", c.Name, c.ServiceAccount, need)
+			if !roleAllows(roles[c.ServiceAccount], need) && !roleAllows(roles[need.namespace+"/"+c.ServiceAccount], need) {
+				t.Errorf("%s writes what no role of upstream's service account %q allows: %s", c.Name, c.ServiceAccount, need)
 			}
 		}
 	}
@@ -64,7 +66,7 @@ func checkFinalizers(t *testing.T, c builtin.Controller, r rbacv1.PolicyRule, wr
 			continue
 		}
 		may := slices.ContainsFunc(r.APIGroups, func(group string) bool {
-			return slices.Contains(written, need{group, resource, "update"})
+			return slices.Contains(written, need{group: group, resource: resource, verb: "update"})
 		})
 		if !may {
 			t.Errorf("%s may not update %s, as upstream's may: its children couldn't block their owner's deletion",
@@ -73,10 +75,13 @@ func checkFinalizers(t *testing.T, c builtin.Controller, r rbacv1.PolicyRule, wr
 	}
 }
 
-// need is one verb on one resource.
-type need struct{ group, resource, verb string }
+// need is one verb on one resource, perhaps in one namespace alone, perhaps on the object of one name.
+type need struct{ group, resource, verb, namespace, name string }
 
-func (n need) String() string { return n.verb + " " + strings.TrimPrefix(n.group+"/"+n.resource, "/") }
+func (n need) String() string {
+	return strings.TrimSpace(n.verb + " " + strings.TrimPrefix(n.group+"/"+n.resource, "/") + " " +
+		strings.TrimPrefix(n.namespace+"/"+n.name, "/"))
+}
 
 // grantedWrites returns what windlass rbac prints for a controller, one by one.
 func grantedWrites(p builtin.Plugin, c builtin.Controller) (all []need) {
@@ -85,14 +90,31 @@ func grantedWrites(p builtin.Plugin, c builtin.Controller) (all []need) {
 		rbac.Options{Config: config.Default()},
 	)
 	for _, o := range made {
-		role, ok := o.(*rbacv1.ClusterRole)
-		if !ok || role.Name != rbac.PluginPrefix+p.Folder {
-			continue
+		switch role := o.(type) {
+		case *rbacv1.ClusterRole:
+			if role.Name == rbac.PluginPrefix+p.Folder {
+				all = append(all, needs("", role.Rules)...)
+			}
+		case *rbacv1.Role:
+			if role.Name == rbac.PluginPrefix+p.Folder {
+				all = append(all, needs(role.Namespace, role.Rules)...)
+			}
 		}
-		for _, r := range role.Rules {
-			for _, resource := range r.Resources {
-				for _, verb := range r.Verbs {
-					all = append(all, need{r.APIGroups[0], resource, verb})
+	}
+	return all
+}
+
+// needs returns what rules allow, one by one.
+func needs(namespace string, rules []rbacv1.PolicyRule) (all []need) {
+	for _, r := range rules {
+		names := r.ResourceNames
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, resource := range r.Resources {
+			for _, verb := range r.Verbs {
+				for _, name := range names {
+					all = append(all, need{r.APIGroups[0], resource, verb, namespace, name})
 				}
 			}
 		}
@@ -104,6 +126,7 @@ func grantedWrites(p builtin.Plugin, c builtin.Controller) (all []need) {
 func roleAllows(role []rbacv1.PolicyRule, n need) bool {
 	has := func(list []string, s string) bool { return slices.Contains(list, s) || slices.Contains(list, "*") }
 	return slices.ContainsFunc(role, func(r rbacv1.PolicyRule) bool {
-		return len(r.ResourceNames) == 0 && has(r.APIGroups, n.group) && has(r.Resources, n.resource) && has(r.Verbs, n.verb)
+		return (len(r.ResourceNames) == 0 || slices.Contains(r.ResourceNames, n.name)) && has(r.APIGroups, n.group) &&
+			has(r.Resources, n.resource) && has(r.Verbs, n.verb)
 	})
 }

@@ -196,6 +196,8 @@ var corpus = []attack{
 	{name: "outcome-twice", stage: atSync, says: "windlass.outcome without a perform"},
 	{name: "helper-4gib", stage: atSync, says: "windlass.json_form: 4294967280 bytes at 16 are not inside"},
 	{name: "helper-forever", stage: atSync, says: "fuel exhausted"},
+	{name: "x509-oversized", stage: atSync, says: "fuel exhausted"},
+	{name: "x509-forever", stage: atSync, says: "deadline exceeded"},
 	{name: "log-outside", stage: atSync, says: "windlass.log: 4294967295 bytes at 1 are not inside"},
 	{name: "log-million", stage: harmless},
 	{name: "state-in-globals", stage: harmless},

@@ -53,7 +53,7 @@ func TestManifest(t *testing.T) {
 	}, run.matchesInLog(t, `changes nothing here" flag="([^"]+)" reason="[^"]+"`)); d != "" {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}
-	if d := cmp.Diff([]string{"bootstrap-signer-controller", "token-cleaner-controller"},
+	if d := cmp.Diff([]string{"bootstrap-signer-controller"},
 		run.matchesInLog(t, `Nobody runs this controller: .* controller="([^"]+)"`)); d != "" {
 		t.Errorf("controllers that windlass tells of, -want +got:\n%s", d)
 	}

@@ -45,7 +45,7 @@ func TestRecordingsReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	lives = life.Of("", lives)
-	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
+	m := windlass.Start(t, c, windlass.Options{Controllers: builtin.Names(), Configure: func(k *config.Configuration) {
 		k.Recordings.Bytes = resource.MustParse("64Mi")
 		k.Plugins = append(k.Plugins, life.Configured(lives, true)...)
 	}})

@@ -40,7 +40,8 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 	}
 	lives = life.Of("", lives)
 	var text strings.Builder
-	fmt.Fprintf(&text, "apiVersion: %s\nkind: %s\nplugins:\n", config.APIVersion, config.Kind)
+	fmt.Fprintf(&text, "apiVersion: %s\nkind: %s\ncontrollers: [%s]\nplugins:\n", config.APIVersion, config.Kind,
+		strings.Join(table.Names(), ", "))
 	settings := map[string]map[string]string{}
 	for _, p := range life.Configured(lives, true) {
 		settings[p.Name] = p.Settings

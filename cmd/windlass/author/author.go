@@ -267,8 +267,15 @@ func printBuilt(w io.Writer, r *build.Result) error {
 }
 
 func writeTarget(w abi.Write) string {
+	target := w.Resource.String()
 	if w.Subresource != "" {
-		return w.Resource.String() + "/" + w.Subresource
+		target += "/" + w.Subresource
 	}
-	return w.Resource.String()
+	if len(w.Names) > 0 {
+		target += " " + strings.Join(w.Names, ", ")
+	}
+	if len(w.Namespaces) > 0 {
+		target += " in " + strings.Join(w.Namespaces, ", ")
+	}
+	return target
 }

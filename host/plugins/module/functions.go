@@ -31,6 +31,7 @@ import (
 //   - protobuf_form: the same head, body JSON; gives protobuf.
 //   - template_hash: head a collision count or nothing, body a v1/PodTemplateSpec; gives upstream's hash of it in a
 //     name (controller.ComputeHash).
+//   - x509: head "certificate", "request" or "signed request", body PEM of at most 64 KiB; gives an [abi.X509].
 var Helpers = map[string]sandbox.Helper{
 	"json_form":     wrapHelper(jsonForm),
 	"protobuf_form": wrapHelper(protobufForm),

@@ -1,0 +1,75 @@
+// Package cleaner deletes what has served its time: bootstrap tokens that have expired, requests of pods for
+// certificates that nobody waits for any more, and tokens of service accounts that nobody has used for long.
+package cleaner
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	certificatesv1 "github.com/windlass-dev/windlass/sdk/api/certificates/v1"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+)
+
+var (
+	cleanUpPeriod = &sdk.Setting{Name: "legacy-service-account-token-clean-up-period", Default: "8760h0m0s",
+		Description: "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted."}
+	podCertificateRequest = sdk.Gate("PodCertificateRequest", true,
+		"Whether requests of pods for certificates are deleted when they are old.")
+)
+
+// namespaceSystem is where bootstrap tokens are, and what the API server says of tokens.
+const namespaceSystem = "kube-system"
+
+// day is how often the tokens of service accounts are looked at.
+const day = 24 * time.Hour
+
+// Plugin is the cleaner module (pkg/controller/bootstrap/tokencleaner.go, pkg/controller/certificates/cleaner,
+// pkg/controller/serviceaccount/legacy_serviceaccount_token_cleaner.go).
+var Plugin = &sdk.Plugin{
+	Name:    "cleaner",
+	Version: "1.0.0",
+	Description: "Deletes bootstrap tokens that have expired, old requests of pods for certificates, and generated tokens of service " +
+		"accounts that have long been unused.",
+	Settings: []*sdk.Setting{cleanUpPeriod, podCertificateRequest},
+	Check: func(s *sdk.Settings) error {
+		if d, err := time.ParseDuration(cleanUpPeriod.In(s)); err != nil || d <= 0 {
+			return sdk.Errors(cleanUpPeriod.Name, ": ", cleanUpPeriod.In(s), " is not a time such as 8760h")
+		}
+		return nil
+	},
+	Controllers: []*sdk.Controller{{
+		Name:              "token-cleaner-controller",
+		Alias:             "tokencleaner",
+		Queue:             "token_cleaner",
+		ServiceAccount:    "token-cleaner",
+		Reads:             sdk.Views{tokens},
+		Writes:            sdk.Writes{corev1.Secrets.Verbs("delete").In(namespaceSystem)},
+		Workers:           1,
+		DisabledByDefault: true,
+		Sync:              syncToken,
+	}, {
+		Name:           "podcertificaterequest-cleaner-controller",
+		Queue:          "podcertificaterequestcleaner",
+		ServiceAccount: "podcertificaterequestcleaner",
+		Reads:          sdk.Views{podRequests},
+		Writes:         sdk.Writes{certificatesv1.PodCertificateRequests.Verbs("delete")},
+		Workers:        1,
+		Sync:           syncPodRequest,
+	}, {
+		Name:           "legacy-serviceaccount-token-cleaner-controller",
+		Alias:          "legacy-service-account-token-cleaner",
+		ServiceAccount: "legacy-service-account-token-cleaner",
+		Reads:          sdk.Views{legacyTokens, accounts, pods},
+		Writes: sdk.Writes{corev1.ConfigMaps.Verbs("get").In(namespaceSystem).Named(tracking),
+			corev1.Secrets.Verbs("patch", "delete")},
+		By:      sdk.KeyedBy{Single: true, Every: int64(day)},
+		Backoff: abi.Backoff{Base: int64(time.Minute), Max: int64(day)},
+		Workers: 1,
+		Sync:    syncLegacyTokens,
+	}},
+}
+
+// goTime returns a time as one of package time's, which knows dates.
+func goTime(t metav1.Time) time.Time { return time.Unix(t.Unix(), int64(t.Nanosecond())).UTC() }
