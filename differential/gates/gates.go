@@ -37,6 +37,7 @@ var packages = map[string][]string{
 	"legacy-serviceaccount-token-cleaner-controller": {"serviceaccount/legacy_serviceaccount_token_cleaner.go"},
 	"namespace-controller":                           {"namespace"},
 	"pod-garbage-collector-controller":               {"podgc"},
+	"podcertificaterequest-cleaner-controller":       {"certificates/cleaner"},
 	"replicaset-controller":                          {"replicaset", "controller_utils.go"},
 	"replicationcontroller-controller":               {"replication", "controller_utils.go"},
 	"root-ca-certificate-publisher-controller":       {"certificates/rootcacertpublisher"},
