@@ -63,15 +63,23 @@ func (c *Cluster) patchObject(w *write, t types.PatchType, patch []byte, manager
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 
-	if uid := string(o.GetUID()); uid != "" && uid != string(old.GetUID()) { // a PUT with it is a conflict
-		return nil, apierrors.NewInvalid(w.kind.groupKind(), w.name,
-			field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
+	if err := keepsUID(w, old, o); err != nil {
+		return nil, err
 	}
-
 	if err := precondition(w.kind, old, "", o.GetResourceVersion()); err != nil {
 		return nil, err
 	}
 	return c.replace(w, old, o)
+}
+
+// keepsUID refuses a patch that makes the object another one. A PUT with another UID is a conflict.
+func keepsUID(w *write, old, o *Object) error {
+	uid := string(o.GetUID())
+	if uid == "" || uid == string(old.GetUID()) {
+		return nil
+	}
+	return apierrors.NewInvalid(w.kind.groupKind(), w.name,
+		field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), uid, "field is immutable")})
 }
 
 func (c *Cluster) applyObject(w *write, old *Object, patch []byte, manager string) (*Object, error) {
@@ -89,6 +97,10 @@ func (c *Cluster) applyObject(w *write, old *Object, patch []byte, manager strin
 		if w.subresource != "" {
 			_, err := c.findTarget(w)
 			return nil, err
+		}
+		if uid := sent.GetUID(); uid != "" {
+			return nil, apierrors.NewConflict(w.kind.groupResource(), w.name,
+				fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 		}
 		sent.SetName(w.name)
 		created := *w
@@ -139,6 +151,9 @@ func (c *Cluster) applyObject(w *write, old *Object, patch []byte, manager strin
 
 	merged, err := parseJSON(after)
 	if err != nil {
+		return nil, err
+	}
+	if err := keepsUID(w, old, merged); err != nil {
 		return nil, err
 	}
 

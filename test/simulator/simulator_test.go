@@ -306,7 +306,9 @@ func (s *script) patches() {
 		s.noteResult("apply "+text, o, err)
 	}
 
+	apply(`{"metadata":{"name":"applied","uid":"gone"},"data":{"a":"1"}}`)
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"1","b":"1"}}`)
+	apply(`{"metadata":{"name":"applied","uid":"other"},"data":{"a":"3"}}`)
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"2"}}`)
 	apply(`{"metadata":{"name":"applied"},"data":{"a":"2"}}`)
 }
