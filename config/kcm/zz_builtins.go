@@ -37,6 +37,8 @@ var builtins = map[string]builtin{
 		"terminated-pod-gc-threshold": "How many terminated pods there may be before the oldest are deleted; 0 or less: as many as there are.",
 		"node-quarantine":             "How long a node is missed before it is looked for at the API server, and its pods are deleted if it is gone.",
 	}},
+	"persistentvolume-protection-controller":      {plugin: "protection"},
+	"volumeattributesclass-protection-controller": {plugin: "protection"},
 	"replicaset-controller": {plugin: "replicaset", settings: map[string]string{
 		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
 		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",

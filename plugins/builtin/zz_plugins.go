@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/job"
 	"github.com/windlass-dev/windlass/plugins/namespace"
 	"github.com/windlass-dev/windlass/plugins/podgc"
+	"github.com/windlass-dev/windlass/plugins/protection"
 	"github.com/windlass-dev/windlass/plugins/replicaset"
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
@@ -29,6 +30,7 @@ var Plugins = []Plugin{
 	{"job", job.Plugin},
 	{"namespace", namespace.Plugin},
 	{"podgc", podgc.Plugin},
+	{"protection", protection.Plugin},
 	{"replicaset", replicaset.Plugin},
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},

@@ -154,7 +154,8 @@ func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean",
 		Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
 		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-garbagecollector", "-horizontalpodautoscaling", "-job",
-		"-namespace", "-podgc", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset")
+		"-namespace", "-podgc", "-pv-protection", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset",
+		"-volumeattributesclass-protection-controller")
 	p.AwaitReady(t)
 
 	if said := runAgainst(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") ||
