@@ -17,6 +17,7 @@ var builtins = map[string]builtin{
 		"max-endpoints-per-slice":            "The most endpoints in a slice, at most 1000.",
 		"endpointslice-updates-batch-period": "How long changes of pods are collected before they are written.",
 	}},
+	"ephemeral-volume-controller":  {plugin: "ephemeralvolume"},
 	"garbage-collector-controller": {plugin: "garbagecollector"},
 	"horizontal-pod-autoscaler-controller": {plugin: "horizontalpodautoscaler", settings: map[string]string{
 		"horizontal-pod-autoscaler-sync-period":               "How long after a sync an autoscaler is synced again.",

@@ -26,8 +26,8 @@ type Wakings struct {
 	Controller string                 `json:"controller,omitempty"`
 	Objects    []runtime.RawExtension `json:"objects"`
 	Discovery  *Discovery             `json:"discovery,omitempty"`
-	// Synced are keys that were synced before each event: where a view is lazy, or a count, what wakes depends on it. These
-	// syncs are those of 1970, and what they wrote isn't there.
+	// Synced are keys that were synced before each event: where a view is lazy, or a count, what wakes depends on it. The
+	// time of these syncs is the beginning of 1970, and what they write isn't there.
 	Synced []string `json:"synced,omitempty"`
 	Events []Waking `json:"events"`
 

@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/deployment"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
 	"github.com/windlass-dev/windlass/plugins/endpointslice"
+	"github.com/windlass-dev/windlass/plugins/ephemeralvolume"
 	"github.com/windlass-dev/windlass/plugins/garbagecollector"
 	"github.com/windlass-dev/windlass/plugins/horizontalpodautoscaler"
 	"github.com/windlass-dev/windlass/plugins/job"
@@ -25,6 +26,7 @@ var Plugins = []Plugin{
 	{"deployment", deployment.Plugin},
 	{"endpoints", endpoints.Plugin},
 	{"endpointslice", endpointslice.Plugin},
+	{"ephemeralvolume", ephemeralvolume.Plugin},
 	{"garbagecollector", garbagecollector.Plugin},
 	{"horizontalpodautoscaler", horizontalpodautoscaler.Plugin},
 	{"job", job.Plugin},

@@ -153,7 +153,8 @@ func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 		"system:serviceaccount:lean:windlass")))
 	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean",
 		Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
-		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-garbagecollector", "-horizontalpodautoscaling", "-job",
+		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-ephemeral-volume", "-garbagecollector",
+		"-horizontalpodautoscaling", "-job",
 		"-namespace", "-podgc", "-pv-protection", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset",
 		"-volumeattributesclass-protection-controller")
 	p.AwaitReady(t)
