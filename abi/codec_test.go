@@ -141,8 +141,8 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 		`{"name":"x","controllers":[{"name":"c","workers":1000000000,"views":[{}]}]}`:                                                              `manifest of x: controller c: workers: 1000000000, must be from 0 to 1000`,
 		`{"name":"x","controllers":[{"name":"c","pace":60000000001,"views":[{}]}]}`:                                                                `manifest of x: controller c: pace: 60000000001 ns, must be from 0 to 60000000000`,
 		`{"name":"x","controllers":[{"name":"c","pace":-1,"views":[{}]}]}`:                                                                         `manifest of x: controller c: pace: -1 ns, must be from 0 to 60000000000`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["create","updat"]}]}]}`: `manifest of x: controller c: writes[0] (v1/pods).verbs: "updat": there are get, list, create, update, patch, delete, deletecollection`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"subresource":"status"}]}]}`:     `manifest of x: controller c: writes[0] (v1/pods/status).verbs: none: there are get, list, create, update, patch, delete, deletecollection`,
+		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["create","updat"]}]}]}`: `manifest of x: controller c: writes[0] (v1/pods).verbs: "updat": there are get, list, create, update, patch, delete, deletecollection, escalate`,
+		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"subresource":"status"}]}]}`:     `manifest of x: controller c: writes[0] (v1/pods/status).verbs: none: there are get, list, create, update, patch, delete, deletecollection, escalate`,
 	} {
 		_, err := DecodeManifest([]byte(in))
 		if err == nil || err.Error() != want {

@@ -108,7 +108,7 @@ func (m *Manifest) validate() error {
 }
 
 // writeVerbs are those that a Write may have.
-var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
+var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection", "escalate"}
 
 // knowsVerbs reports whether a right has verbs, and none but those there are: with another one it would only be refused
 // at its first use.

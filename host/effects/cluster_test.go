@@ -83,6 +83,7 @@ func seenBy(t testing.TB, c *abi.Controller) func(abi.Resource) *schema.Mask {
 // newWorld makes a namespace and a Writer whose manifest has the views and writes.
 func newWorld(t *testing.T, c abi.Controller, change func(*Options)) *world {
 	t.Helper()
+	c.Name = "test-controller"
 	control.once.Do(func() {
 		control.cluster, control.err = cluster.Run(context.Background(), cluster.Options{Nodes: 1, Dir: control.dir})
 	})

@@ -122,7 +122,7 @@ func TestOnClusterEffects(t *testing.T) {
 	for _, f := range got.ManagedFields {
 		owners[f.Manager+" "+string(f.Operation)] = true
 	}
-	if !owners["effects-test Apply"] || !owners["effects-test Update"] {
+	if !owners["test-controller Apply"] || !owners["effects-test Update"] {
 		t.Errorf("field managers: %v", owners)
 	}
 

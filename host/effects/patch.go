@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
@@ -28,9 +26,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	if e.Kind == abi.EffectApply {
 		r.ContentType = string(types.ApplyPatchType)
 		r.Params["force"] = "true" // a controller owns what it applies
-		if r.Params["fieldManager"] == "" {
-			r.Params["fieldManager"] = s.w.manager()
-		}
+		r.Params["fieldManager"] = s.w.Controller.Name
 		r.Body, err = applyBody(res, e)
 	} else {
 		r.ContentType = string(patchTypes[e.Patch])
@@ -53,16 +49,6 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 		s.awaitNewer(k, b.version)
 	}
 	return abi.Outcome{}, err
-}
-
-// manager is the field manager that the server would derive from the user agent.
-func (w *Writer) manager() string {
-	agent := w.Config.UserAgent
-	if agent == "" {
-		agent = rest.DefaultKubernetesUserAgent()
-	}
-	name, _, _ := strings.Cut(agent, "/")
-	return name
 }
 
 // applyBody is the body of a server-side apply: the guest's JSON, or the JSON of its wire bytes without what is unset.

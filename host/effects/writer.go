@@ -30,7 +30,8 @@ type Options struct {
 	// Reader is the identity of the host's own reads (what became of a lost answer, what a slow cache should show): list
 	// on the written resources is enough. By default Config.
 	Reader *rest.Config
-	// FieldManager overrides the field manager that the server derives from the user agent.
+	// FieldManager overrides the field manager that the server derives from the user agent. What is applied has the
+	// controller's name for its field manager, whatever this says.
 	FieldManager string
 	// Requests bounds the controller's requests, Events those that send its events; nil: no bound. They outlive the
 	// Writer, so that no version of a plugin has a burst of its own.
