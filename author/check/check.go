@@ -73,7 +73,7 @@ func runCase(g guest.Guest, q pipe.Request) (*pipe.Response, error) {
 
 // checkWakes makes the events of a file happen.
 func checkWakes(g guest.Guest, file string) (*pipe.Response, error) {
-	all, err := golden.CheckWakes(g.Manifest(), file)
+	all, err := golden.CheckWakes(g, file)
 	if err != nil {
 		return nil, err
 	}

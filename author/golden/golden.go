@@ -39,58 +39,82 @@ func (c *Case) Output(g guest.Guest) (*Output, error) {
 
 // runCase runs the case; with more fields, those are declared too.
 func (c *Case) runCase(g guest.Guest, cut bool, more []abi.View) (h *host, stats guest.Stats, err error) {
-	m := g.Manifest()
-	index, err := c.controller(m)
+	s, err := c.stage(g, cut, more)
 	if err != nil {
 		return nil, stats, err
+	}
+
+	key := Key(c.Key)
+	s.states.Set(key, syncer.State{Blob: []byte(c.State)})
+	a, stats, err := s.sync(&syncer.Turn{Key: key, Now: c.Now, Attempt: c.Attempt})
+	if err != nil {
+		return nil, stats, err
+	}
+
+	m := g.Manifest()
+	labels, err := s.plan.Labels(m.Metrics)
+	if err != nil {
+		return nil, stats, err
+	}
+	return s.host, stats, s.host.takeAnswer(a, m, labels)
+}
+
+// stage is a controller with a case's objects in its caches.
+type stage struct {
+	guest  guest.Guest
+	index  int32 // the controller's
+	plan   *views.Plan
+	world  *world
+	host   *host
+	states *syncer.States
+}
+
+// stage configures the guest and fills the caches; with more fields, those are declared too.
+func (c *Case) stage(g guest.Guest, cut bool, more []abi.View) (*stage, error) {
+	m := g.Manifest()
+	s := &stage{guest: g, states: &syncer.States{}}
+	var err error
+	if s.index, err = c.controller(m); err != nil {
+		return nil, err
 	}
 	settings, err := Settings(m, c.Settings)
 	if err != nil {
-		return nil, stats, err
+		return nil, err
 	}
 	if err := g.Configure(settings); err != nil {
-		return nil, stats, err
+		return nil, err
 	}
 
-	plan, err := compile(m.Controllers[index], cut, more)
+	if s.plan, err = compile(m.Controllers[s.index], cut, more); err != nil {
+		return nil, err
+	}
+	read, err := Masks(&m.Controllers[s.index])
 	if err != nil {
-		return nil, stats, err
+		return nil, err
 	}
-	read, err := Masks(&m.Controllers[index])
-	if err != nil {
-		return nil, stats, err
+	s.host = newHost(c, read)
+	if s.world, err = newWorld(s.plan, cut, s.host.custom); err != nil {
+		return nil, err
 	}
-	h = newHost(c, read)
-	w, err := newWorld(plan, cut, h.custom)
-	if err != nil {
-		return nil, stats, err
-	}
-	if err := h.populate(w); err != nil {
-		return nil, stats, err
-	}
+	return s, s.host.populate(s.world)
+}
 
-	key, states := Key(c.Key), &syncer.States{}
-	states.Set(key, syncer.State{Blob: []byte(c.State)})
-	s := &syncer.Syncer{World: w, States: states}
-	h.snapshot = s.Snapshot()
+// sync syncs one key. What it performs is answered by the host; its answer isn't carried out.
+func (s *stage) sync(turn *syncer.Turn) (a *abi.SyncResponse, stats guest.Stats, err error) {
+	m := s.guest.Manifest()
+	x := &syncer.Syncer{World: s.world, States: s.states}
+	s.host.snapshot = x.Snapshot()
 	target := &syncer.Target{
-		Plugin: m.Name, Manifest: &m.Controllers[index], Index: index, Plan: plan, Module: guest.Sandboxed{Guest: g},
-	}
-	ctx := context.Background() // a guest has its own
-	if err := s.Prepare(ctx, target, &syncer.Turn{Key: key, Now: c.Now, Attempt: c.Attempt}); err != nil {
-		return nil, stats, err
-	}
-	a, used, err := s.Call(ctx, h.perform)
-	stats = guest.Stats{Fuel: used.Fuel, Memory: used.Memory}
-	if err != nil {
-		return nil, stats, err
+		Plugin: m.Name, Manifest: &m.Controllers[s.index], Index: s.index, Plan: s.plan,
+		Module: guest.Sandboxed{Guest: s.guest},
 	}
 
-	labels, err := plan.Labels(m.Metrics)
-	if err != nil {
+	ctx := context.Background() // a guest has its own
+	if err := x.Prepare(ctx, target, turn); err != nil {
 		return nil, stats, err
 	}
-	return h, stats, h.takeAnswer(a, m, labels)
+	a, used, err := x.Call(ctx, s.host.perform)
+	return a, guest.Stats{Fuel: used.Fuel, Memory: used.Memory}, err
 }
 
 // compile compiles a controller's views: on the declared fields, on those and more, or on all.

@@ -16,8 +16,9 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/schema"
-	"github.com/windlass-dev/windlass/host/views"
+	"github.com/windlass-dev/windlass/host/syncer"
 )
 
 // Wakings are events in a world, each with the keys that it wakes.
@@ -25,7 +26,8 @@ type Wakings struct {
 	Controller string                 `json:"controller,omitempty"`
 	Objects    []runtime.RawExtension `json:"objects"`
 	Discovery  *Discovery             `json:"discovery,omitempty"`
-	// Synced are keys that were synced before each event: where a view is a count, what wakes depends on it.
+	// Synced are keys that were synced before each event: where a view is lazy, or a count, what wakes depends on it. The
+	// time of these syncs is the beginning of 1970, and what they write isn't there.
 	Synced []string `json:"synced,omitempty"`
 	Events []Waking `json:"events"`
 
@@ -90,14 +92,10 @@ func WakesFiles(folder string) (found []string, err error) {
 }
 
 // CheckWakes makes the events of a file happen and returns what came of each.
-func CheckWakes(m *abi.Manifest, file string) (all []Woken, err error) {
+func CheckWakes(g guest.Guest, file string) (all []Woken, err error) {
 	w, err := LoadWakings(file)
 	if err != nil {
 		return nil, err
-	}
-	index, err := Controller(m, w.Controller)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if len(w.Events) == 0 {
 		return nil, fmt.Errorf("%s: the file has no events", file)
@@ -108,7 +106,7 @@ func CheckWakes(m *abi.Manifest, file string) (all []Woken, err error) {
 		if err := e.checkUpstream(); err != nil {
 			return nil, fmt.Errorf("%s: events[%d] (%s): %w", file, i, e.What, err)
 		}
-		woken, err := w.Wake(&m.Controllers[index], e)
+		woken, err := w.Wake(g, e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: events[%d] (%s): %w", file, i, e.What, err)
 		}
@@ -139,34 +137,24 @@ func LoadWakings(file string) (*Wakings, error) {
 }
 
 // Wake makes an event happen in a world of its own and returns the keys of the controller that it wakes, sorted.
-func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
-	plan, err := views.Compile(c)
-	if err != nil {
-		return nil, err
-	}
-
-	around, err := newWorld(plan, true, servedResources(w.Discovery, w.defined))
-	if err != nil {
-		return nil, err
-	}
-
+func (w *Wakings) Wake(g guest.Guest, e *Waking) ([]string, error) {
 	h, err := w.Happen(e)
 	if err != nil {
 		return nil, err
 	}
 
-	for _, o := range h.Objects {
-		if _, err := around.storeObject(o); err != nil {
-			return nil, err
-		}
+	c := &Case{Controller: w.Controller, Objects: w.Objects, Discovery: w.Discovery, defined: w.defined}
+	s, err := c.stage(g, true, nil)
+	if err != nil {
+		return nil, err
 	}
-
 	for _, key := range w.Synced {
-		if err := plan.Snapshot(around, Key(key), &views.Snapshot{}); err != nil {
-			return nil, err
+		if _, _, err := s.sync(&syncer.Turn{Key: Key(key), Now: time.Unix(0, 0)}); err != nil {
+			return nil, fmt.Errorf("the sync of %s: %w", key, err)
 		}
 	}
 
+	around := s.world
 	event := cache.Event{Initial: e.Start}
 	if h.Old != nil {
 		if event.Old, err = around.storeObject(h.Old); err != nil {
@@ -187,7 +175,7 @@ func (w *Wakings) Wake(c *abi.Controller, e *Waking) ([]string, error) {
 	}
 
 	woken := []string{}
-	plan.Wakes(around, event, func(*cache.Object) bool { return e.Own }, func(k abi.KeyRef, _ time.Duration) {
+	s.plan.Wakes(around, event, func(*cache.Object) bool { return e.Own }, func(k abi.KeyRef, _ time.Duration) {
 		woken = append(woken, strings.TrimSpace(k.Resource+" "+strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")))
 	})
 	slices.Sort(woken)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/discovery"
+	"k8s.io/kubernetes/pkg/apis/storage"
 	revisions "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
 	daemonsets "k8s.io/kubernetes/pkg/registry/apps/daemonset/storage"
 	deployments "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
@@ -22,6 +23,7 @@ import (
 	limitranges "k8s.io/kubernetes/pkg/registry/core/limitrange/storage"
 	namespaces "k8s.io/kubernetes/pkg/registry/core/namespace/storage"
 	"k8s.io/kubernetes/pkg/registry/core/node"
+	volumes "k8s.io/kubernetes/pkg/registry/core/persistentvolume/storage"
 	claims "k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim/storage"
 	pods "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	controllers "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
@@ -29,6 +31,7 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/service"
 	serviceaccounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
 	slices "k8s.io/kubernetes/pkg/registry/discovery/endpointslice/storage"
+	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 
 	"k8s.io/utils/clock"
 
@@ -40,6 +43,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 )
 
 var (
@@ -49,6 +53,7 @@ var (
 	certsV1     = schema.GroupVersion{Group: "certificates.k8s.io", Version: "v1"}
 	discoveryV1 = schema.GroupVersion{Group: discovery.GroupName, Version: "v1"}
 	scalingV2   = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
+	storageV1   = schema.GroupVersion{Group: storage.GroupName, Version: "v1"}
 )
 
 // resource is what the server has of one resource: the registry's own storages.
@@ -89,6 +94,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	claim, claimStatus, e := claims.NewREST(o)
 	add(coreV1, "persistentvolumeclaims", "PersistentVolumeClaim", claim, map[string]rest.Storage{"status": claimStatus},
 		e)
+	volume, volumeStatus, e := volumes.NewREST(o)
+	add(coreV1, "persistentvolumes", "PersistentVolume", volume, map[string]rest.Storage{"status": volumeStatus}, e)
 	rc, e := controllers.NewStorage(o)
 	add(coreV1, "replicationcontrollers", "ReplicationController", rc.Controller,
 		map[string]rest.Storage{"status": rc.Status, "scale": rc.Scale}, e)
@@ -127,6 +134,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	scaler, scalerStatus, e := autoscalers.NewREST(o)
 	add(scalingV2, "horizontalpodautoscalers", "HorizontalPodAutoscaler", scaler,
 		map[string]rest.Storage{"status": scalerStatus}, e)
+	class, e := classes.NewREST(o)
+	add(storageV1, "volumeattributesclasses", "VolumeAttributesClass", class, nil, e)
 	return all, err
 }
 

@@ -193,9 +193,11 @@ func (n *Native) take() error {
 	if len(n.feeds) < len(n.made.Feeds) {
 		return fmt.Errorf("%T lacks a field of %d", n.made.Controller, len(n.made.Feeds))
 	}
-	if f := v.FieldByName("eventRecorder"); f.IsValid() && !listening {
-		f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
-		f.Set(reflect.ValueOf(recorder{n}))
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Type() == reflect.TypeFor[record.EventRecorder]() && !listening {
+			f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+			f.Set(reflect.ValueOf(recorder{n}))
+		}
 	}
 	return nil
 }

@@ -1,0 +1,11 @@
+// The module of the ephemeralvolume plugin.
+package main
+
+import (
+	"github.com/windlass-dev/windlass/plugins/ephemeralvolume"
+	"github.com/windlass-dev/windlass/sdk"
+)
+
+func init() { sdk.Serve(ephemeralvolume.Plugin) }
+
+func main() {}

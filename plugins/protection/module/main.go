@@ -1,0 +1,11 @@
+// The module of the protection plugin.
+package main
+
+import (
+	"github.com/windlass-dev/windlass/plugins/protection"
+	"github.com/windlass-dev/windlass/sdk"
+)
+
+func init() { sdk.Serve(protection.Plugin) }
+
+func main() {}
