@@ -15,9 +15,9 @@ func (s *Schedule) Err() error { return s.zone.err }
 // five years: the 31st of February is never.
 //
 // It goes from field to field, the months first, each forward until it is in its set. Where one comes to its beginning
-// again, the fields before it are looked at anew. Steps of a day end at midnight by the clock, those of an hour and of a
-// minute are hours and minutes of time, so that a change of the offset is met as robfig/cron meets it: what is due in an
-// hour that is skipped isn't, but for a day that has no midnight; what is due in one that comes twice is due twice.
+// again, the fields before it are looked at anew. Steps of a day end at midnight by the clock, those of an hour and of
+// a minute are hours and minutes of time, so that a change of the offset is met as robfig/cron meets it: what is due in
+// an hour that is skipped isn't, but for a day that has no midnight; what is due in one that comes twice is due twice.
 func (s *Schedule) Next(t metav1.Time) metav1.Time {
 	if s.step > 0 {
 		return t.Truncate().Add(s.step)

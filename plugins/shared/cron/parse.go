@@ -223,8 +223,8 @@ func number(text string) (int64, error) {
 		whyNoNumber(text))
 }
 
-// whyNoNumber says why a text isn't a number, as strconv does: it reads digits until it finds none, or more of them than
-// a uint64 holds.
+// whyNoNumber says why a text isn't a number, as strconv does: it reads digits until it finds none, or more of them
+// than a uint64 holds.
 func whyNoNumber(text string) string {
 	digits := text
 	if text != "" && (text[0] == '+' || text[0] == '-') {

@@ -19,8 +19,8 @@ type zone struct {
 	err   error // of the first question that failed
 }
 
-// period returns the zone's period that the moment lies in, in seconds since 1970. UTC has one, of which nobody needs to
-// be asked.
+// period returns the zone's period that the moment lies in, in seconds since 1970. UTC has one, of which nobody needs
+// to be asked.
 func (z *zone) period(at int64) abi.ZonePeriod {
 	for i := range z.known {
 		if p := z.known[i]; p.Begin <= at && (at < p.End || p.End == math.MaxInt64) {
