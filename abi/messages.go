@@ -120,6 +120,7 @@ const (
 	// the facts that this controller's keys in Namespace have published: all, or those under one of Terms and those under
 	// none
 	EffectFacts EffectKind = 18
+	EffectZone  EffectKind = 19 // the period of Zone that a moment lies in
 )
 
 // GroupMode is how the members of an EffectGroup run.
@@ -217,6 +218,7 @@ type Effect struct {
 	Metadata bool
 	// Terms are under what a published fact is found, or of which terms facts are asked for; see EffectFacts.
 	Terms []string
+	Zone  *Zone
 }
 
 // Discover asks which resource has the kind, or with no kind for all resources, each in its preferred version.
@@ -243,6 +245,24 @@ type APIResource struct {
 type DiscoveryFailure struct {
 	GroupVersion string
 	Message      string
+}
+
+// LocalZone names the zone of the manager's own process, which is another one on another machine.
+const LocalZone = "Local"
+
+// Zone asks for the period of a time zone that the moment At lies in, of the host's zone database. The name is one of
+// that, such as "Europe/Rome", UTC (also with no name), or LocalZone. At, as all moments of a period, is in seconds
+// since 1970.
+type Zone struct {
+	Name string
+	At   int64
+}
+
+// ZonePeriod is a time in which a zone's offset stays the same, from Begin until before End, where the next one begins.
+// A period without a beginning has the least number there, one without an end the greatest.
+type ZonePeriod struct {
+	Offset     int32 // seconds east of UTC
+	Begin, End int64
 }
 
 // Fact is what a key has published last. Facts live in the host's memory alone, no longer than FactMax bytes each with
@@ -302,7 +322,8 @@ const (
 // Outcome is how an effect ended.
 type Outcome struct {
 	Code Code
-	// Reason is the API server's (NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …), or NamespaceTerminating.
+	// Reason is the API server's (NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …), NamespaceTerminating, or
+	// UnknownTimeZone.
 	Reason  string
 	Message string
 	// Object is the answer, projected to what the plugin reads of the resource; whole where it reads none, and of a dry
@@ -315,4 +336,5 @@ type Outcome struct {
 
 	Discovery *Discovery
 	Facts     []Fact
+	Zone      *ZonePeriod
 }

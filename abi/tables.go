@@ -89,6 +89,15 @@ var fact = table[Fact](
 	field(1, wire.Message, unsafe.Offsetof(Fact{}.Key), &keyRef),
 	field(2, wire.Bytes, unsafe.Offsetof(Fact{}.Data), nil))
 
+var zone = table[Zone](
+	field(1, wire.String, unsafe.Offsetof(Zone{}.Name), nil),
+	field(2, wire.Int64, unsafe.Offsetof(Zone{}.At), nil))
+
+var zonePeriod = table[ZonePeriod](
+	field(1, wire.Int32, unsafe.Offsetof(ZonePeriod{}.Offset), nil),
+	field(2, wire.Int64, unsafe.Offsetof(ZonePeriod{}.Begin), nil),
+	field(3, wire.Int64, unsafe.Offsetof(ZonePeriod{}.End), nil))
+
 // An effect's members are of its own type, which a nil Elem stands for.
 var effect = table[Effect](
 	field(1, wire.Int32, unsafe.Offsetof(Effect{}.Kind), nil),
@@ -115,7 +124,8 @@ var effect = table[Effect](
 	field(22, wire.Ptr|wire.Message, unsafe.Offsetof(Effect{}.Discover), &discover),
 	field(23, wire.String, unsafe.Offsetof(Effect{}.Path), nil),
 	field(24, wire.Bool, unsafe.Offsetof(Effect{}.Metadata), nil),
-	field(25, wire.Rep|wire.String, unsafe.Offsetof(Effect{}.Terms), nil))
+	field(25, wire.Rep|wire.String, unsafe.Offsetof(Effect{}.Terms), nil),
+	field(26, wire.Ptr|wire.Message, unsafe.Offsetof(Effect{}.Zone), &zone))
 
 var syncResponse = table[SyncResponse](
 	field(1, wire.Rep|wire.Message, unsafe.Offsetof(SyncResponse{}.Effects), &effect),
@@ -138,7 +148,8 @@ var outcome = table[Outcome](
 	field(7, wire.Rep|wire.Message, unsafe.Offsetof(Outcome{}.Members), nil),
 	field(8, wire.Ptr|wire.Message, unsafe.Offsetof(Outcome{}.View), &viewData),
 	field(9, wire.Ptr|wire.Message, unsafe.Offsetof(Outcome{}.Discovery), &discovery),
-	field(10, wire.Rep|wire.Message, unsafe.Offsetof(Outcome{}.Facts), &fact))
+	field(10, wire.Rep|wire.Message, unsafe.Offsetof(Outcome{}.Facts), &fact),
+	field(11, wire.Ptr|wire.Message, unsafe.Offsetof(Outcome{}.Zone), &zonePeriod))
 
 var performResponse = table[PerformResponse](
 	field(1, wire.Rep|wire.Message, unsafe.Offsetof(PerformResponse{}.Outcomes), &outcome))

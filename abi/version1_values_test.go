@@ -135,6 +135,12 @@ func version1Effects() []value {
 		{name: "facts", message: &PerformRequest{Effects: []Effect{{
 			Kind: EffectFacts, Namespace: "shop", Terms: []string{"app"},
 		}}}},
+		{name: "zone", message: &PerformRequest{Effects: []Effect{{
+			Kind: EffectZone, Zone: &Zone{Name: "Europe/Rome", At: 1_464_134_400},
+		}}}},
+		{name: "zone-of-the-process", message: &PerformRequest{Effects: []Effect{{
+			Kind: EffectZone, Zone: &Zone{Name: LocalZone},
+		}}}},
 		{name: "several", message: &PerformRequest{Effects: []Effect{
 			{Kind: EffectGet, Resource: "v1/nodes", Name: "n-1"}, {Kind: EffectGet, Resource: "v1/nodes", Name: "n-2"},
 		}}},
@@ -174,6 +180,12 @@ func performs() []value {
 		}}}}},
 		{name: "outcome-of-facts", message: &PerformResponse{Outcomes: []Outcome{{Facts: []Fact{
 			{Key: KeyRef{Namespace: "shop", Name: "web"}, Data: []byte("app=web")}, {Key: KeyRef{Name: "api"}},
+		}}}}},
+		{name: "outcome-of-a-zone", message: &PerformResponse{Outcomes: []Outcome{{Zone: &ZonePeriod{
+			Offset: 7200, Begin: 1_459_040_400, End: 1_477_789_200,
+		}}}}},
+		{name: "outcome-of-a-zone-without-an-end", message: &PerformResponse{Outcomes: []Outcome{{Zone: &ZonePeriod{
+			Offset: -18000, Begin: -2_717_650_800, End: math.MaxInt64,
 		}}}}},
 		{name: "outcome-of-nothing", message: &PerformResponse{}},
 	}

@@ -65,6 +65,20 @@ func (c *Call) Facts(namespace string, terms ...string) ([]abi.Fact, error) {
 	return o.Facts, nil
 }
 
+// Zone asks for the period of a time zone that a moment lies in. The zone is one of the host's database, such as
+// "Europe/Rome", UTC (also without a name), or [abi.LocalZone], the one of the manager's process. The failure has the
+// reason [UnknownTimeZone] and says what Go's time.LoadLocation does.
+func (c *Call) Zone(name string, at metav1.Time) (*abi.ZonePeriod, error) {
+	o, err := c.performOne(&abi.Effect{Kind: abi.EffectZone, Zone: &abi.Zone{Name: name, At: at.Unix()}})
+	if err != nil {
+		return nil, err
+	}
+	if o.Zone == nil {
+		return nil, errorString("the host's answer has no period of zone " + name)
+	}
+	return o.Zone, nil
+}
+
 func (c *Call) performOne(e *abi.Effect) (*abi.Outcome, error) {
 	out, err := c.DoAll(Effect{Effect: e})
 	return &out[0], err

@@ -2,7 +2,8 @@ package sdk
 
 // Error is a failed effect.
 type Error struct {
-	// Reason is the API server's: NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …, or NamespaceTerminating.
+	// Reason is the API server's: NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …, NamespaceTerminating, or
+	// UnknownTimeZone.
 	Reason  string
 	Message string
 }
@@ -22,6 +23,7 @@ const (
 	Conflict             = "Conflict"
 	Invalid              = "Invalid"
 	NamespaceTerminating = "NamespaceTerminating"
+	UnknownTimeZone      = "UnknownTimeZone"
 )
 
 type errorString string

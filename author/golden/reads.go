@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/zones"
 )
 
 // Read is what the GET of a path gives: a body, or a failure.
@@ -36,8 +38,8 @@ type scale struct {
 	version int
 }
 
-// answerRead answers reads and facts, whose terms it does not look at: a case gives the facts that are found. ok tells
-// whether the effect is one of them.
+// answerRead answers reads, zones and facts, whose terms it does not look at: a case gives the facts that are found. ok
+// tells whether the effect is one of them. The zone of the process is UTC.
 func (h *host) answerRead(e *abi.Effect) (o abi.Outcome, ok bool) {
 	switch e.Kind {
 	case abi.EffectRead:
@@ -51,6 +53,17 @@ func (h *host) answerRead(e *abi.Effect) (o abi.Outcome, ok bool) {
 			return abi.Outcome{Code: abi.CodeFailed, Reason: r.Reason, Message: r.Message}, true
 		}
 		return abi.Outcome{Object: abi.ObjectData{Data: r.Body}}, true
+
+	case abi.EffectZone:
+		z := *e.Zone
+		if z.Name == abi.LocalZone {
+			z.Name = "UTC" // on each machine
+		}
+		p, err := zones.Find(&z)
+		if err != nil {
+			return abi.Outcome{Code: abi.CodeFailed, Reason: zones.UnknownTimeZone, Message: err.Error()}, true
+		}
+		return abi.Outcome{Zone: p}, true
 
 	case abi.EffectPublish:
 		if h.facts == nil {
@@ -77,11 +90,13 @@ func (h *host) answerRead(e *abi.Effect) (o abi.Outcome, ok bool) {
 	return o, false
 }
 
-// describeAsked reports a read, a published fact and the asking for facts.
+// describeAsked reports a read, a zone, a published fact and the asking for facts.
 func describeAsked(e *abi.Effect) (n Note, ok bool) {
 	switch e.Kind {
 	case abi.EffectRead:
 		return Note{Do: "read " + e.Path}, true
+	case abi.EffectZone:
+		return Note{Do: "zone " + record.DescribeZone(e.Zone)}, true
 	case abi.EffectPublish:
 		return Note{Do: "publish " + string(e.Object) + describeTerms(e.Terms)}, true
 	case abi.EffectFacts:

@@ -180,6 +180,10 @@ func (x *recorded) outcome(e *abi.Effect, o *abi.Outcome) error {
 			}
 			x.c.Facts[f.Key.String()] = string(f.Data)
 		}
+	case e.Kind == abi.EffectZone:
+		if e.Zone != nil && e.Zone.Name == abi.LocalZone && o.Zone != nil && o.Zone.Offset != 0 {
+			x.leaveOut("the time zone of the process, which wasn't UTC")
+		}
 	case o.Reason != "": // it failed, or would have and that is fine
 		x.failure(e, o)
 	case e.Kind == abi.EffectDiscover:

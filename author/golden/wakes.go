@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/author/guest"
 	"github.com/windlass-dev/windlass/host/cache"
-	"github.com/windlass-dev/windlass/host/guest"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/syncer"
 )

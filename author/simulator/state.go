@@ -129,6 +129,9 @@ func anonymise(v any, names *strings.Replacer, uids map[string]string, path stri
 	case map[string]any:
 		out := map[string]any{}
 		for k, x := range v {
+			if k == "resourceVersion" && v["uid"] != nil {
+				continue // of a reference
+			}
 			out[names.Replace(k)] = anonymise(x, names, uids, path+"."+k)
 		}
 		return out

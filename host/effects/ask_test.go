@@ -250,3 +250,30 @@ func TestFacts(t *testing.T) {
 		t.Errorf("a fact with too many terms: %v", err)
 	}
 }
+
+// A zone's period is asked for without any right; a zone that isn't known fails, and what names none, or one that no
+// database could have, is refused.
+func TestZones(t *testing.T) {
+	w := &Writer{lasting: &lasting{}, Options: Options{Controller: &abi.Controller{Name: "c"}}}
+	ask := func(zone *abi.Zone) ([]abi.Outcome, error) {
+		return w.Begin(abi.KeyRef{Name: "k"}, nil).Perform(t.Context(), []abi.Effect{{Kind: abi.EffectZone, Zone: zone}})
+	}
+
+	out, err := ask(&abi.Zone{Name: "Europe/Rome", At: 1_464_134_400})
+	if want := (abi.ZonePeriod{Offset: 7200, Begin: 1_459_040_400, End: 1_477_789_200}); err != nil ||
+		out[0].Code != abi.CodeOK || *out[0].Zone != want {
+		t.Errorf("got %+v, %v", out, err)
+	}
+
+	out, err = ask(&abi.Zone{Name: "bad timezone"})
+	if err != nil || out[0].Code != abi.CodeFailed || out[0].Reason != "UnknownTimeZone" ||
+		out[0].Message != "unknown time zone bad timezone" {
+		t.Errorf("got %+v, %v", out, err)
+	}
+
+	for _, zone := range []*abi.Zone{nil, {Name: strings.Repeat("x", partMax+1)}} {
+		if _, err := ask(zone); !Refused(err) {
+			t.Errorf("%+v: %v", zone, err)
+		}
+	}
+}

@@ -141,6 +141,11 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return nil
 	case abi.EffectFacts:
 		return nil
+	case abi.EffectZone:
+		if e.Zone == nil || len(e.Zone.Name) > partMax {
+			return fmt.Errorf("it says no zone, or names one in more than %d bytes", partMax)
+		}
+		return nil
 	}
 
 	if e.Kind != abi.EffectGroup && len(e.Members) > 0 {

@@ -28,6 +28,6 @@
 // base of the other. Another server may stand behind such a resource, which can be down for long: its reads are not
 // sent again, and that it is unavailable is an answer.
 //
-// Discoveries, reads of JSON and facts are no requests on objects. They are checked and done with the others, and never
-// count as writes.
+// Discoveries, reads of JSON, facts and time zones are no requests on objects. They are checked and done with the
+// others, and never count as writes.
 package effects

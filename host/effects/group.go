@@ -130,7 +130,8 @@ func (s *Session) performEffect(ctx context.Context, e *abi.Effect) (abi.Outcome
 
 	begin := tracing.Request
 	switch e.Kind {
-	case abi.EffectEvent, abi.EffectWake, abi.EffectPublish, abi.EffectFacts, abi.EffectView:
+	case abi.EffectEvent, abi.EffectWake, abi.EffectPublish, abi.EffectFacts, abi.EffectView,
+		abi.EffectZone:
 		begin = tracing.Start
 	}
 

@@ -51,6 +51,8 @@ func (s *Session) failedOutcome(e *abi.Effect, err error) (abi.Outcome, error) {
 	switch {
 	case e.Kind == abi.EffectDiscover && e.Discover != nil:
 		what = strings.Join(strings.Fields("discover "+e.Discover.APIVersion+" "+e.Discover.Kind), " ")
+	case e.Kind == abi.EffectZone:
+		what = "zone " + strings.Clone(e.Zone.Name)
 	case e.Kind == abi.EffectRead:
 		what = "read " + strings.Clone(e.Path)
 	case e.Name != "":

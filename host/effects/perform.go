@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/zones"
 )
 
 // performOne does one effect that isn't a group.
@@ -40,6 +41,12 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 		return abi.Outcome{}, nil
 	case abi.EffectFacts:
 		return abi.Outcome{Facts: s.w.facts.inNamespace(e.Namespace, e.Terms)}, nil
+	case abi.EffectZone:
+		p, err := zones.Find(e.Zone)
+		if err != nil {
+			return s.failedOutcome(e, err)
+		}
+		return abi.Outcome{Zone: p}, nil
 	}
 
 	find := s.w.resources.find

@@ -45,6 +45,7 @@ var verbs = map[abi.EffectKind]string{
 	abi.EffectView: "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover",
 	abi.EffectRead:    "read",
 	abi.EffectPublish: "publish", abi.EffectFacts: "facts",
+	abi.EffectZone: "zone",
 }
 
 var errNotAllowed = errors.New("it is not among the writes of the controller's manifest")

@@ -108,7 +108,7 @@ var kinds = map[abi.EffectKind]string{
 	abi.EffectDeleteCollection: "delete all of", abi.EffectEvent: "event on", abi.EffectGet: "get", abi.EffectList: "list",
 	abi.EffectReview: "review", abi.EffectView: "view",
 	abi.EffectWake: "wake", abi.EffectDiscover: "discover", abi.EffectRead: "read", abi.EffectPublish: "publish",
-	abi.EffectFacts: "facts of",
+	abi.EffectFacts: "facts of", abi.EffectZone: "zone",
 }
 
 var modes = map[abi.GroupMode]string{abi.Sequence: "one after the other", abi.SlowStart: "1, 2, 4, … at once",
@@ -133,6 +133,8 @@ func describeEffect(e *abi.Effect) Note {
 		words = append(words, e.Discover.APIVersion, e.Discover.Kind)
 	case e.Kind == abi.EffectRead:
 		words = append(words, e.Path)
+	case e.Kind == abi.EffectZone && e.Zone != nil:
+		words = append(words, DescribeZone(e.Zone))
 	default:
 		target, name := e.Resource, e.Name
 		if e.Subresource != "" {
@@ -151,6 +153,15 @@ func describeEffect(e *abi.Effect) Note {
 		n.Object = decoded(e)
 	}
 	return n
+}
+
+// DescribeZone returns a zone and the moment at which it is asked for, such as "Europe/Rome at 2016-05-25T00:00:00Z".
+func DescribeZone(z *abi.Zone) string {
+	name := z.Name
+	if name == "" {
+		name = "UTC"
+	}
+	return name + " at " + time.Unix(z.At, 0).UTC().Format(time.RFC3339)
 }
 
 func describeAsk(a *abi.Ask) string {

@@ -172,6 +172,8 @@ func shownOutcome(views []abi.View, e *abi.Effect, o *abi.Outcome) (all []ShownP
 			facts[f.Key.String()] = string(f.Data)
 		}
 		x.Got = facts
+	case o.Zone != nil:
+		x.Got = fmt.Sprintf("%+d s", o.Zone.Offset)
 	case e.Kind == abi.EffectRead:
 		x.Got = string(o.Object.Data)
 	case len(o.Object.Data) > 0:

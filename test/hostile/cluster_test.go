@@ -62,6 +62,9 @@ var answers = []attack{
 	{name: "unreachable", stage: atSync, result: "trap", says: "windlass_sync: trap: unreachable"},
 	{name: "answer-wide", stage: atSync, result: "trap", says: "malformed answer of 30000000 bytes"},
 	{name: "perform-garbage", stage: atSync, result: "refused", says: "perform"},
+	{name: "zone-forever", stage: atSync, result: "trap", says: "perform failed: more than 10000 performs in one sync"},
+	{name: "zone-huge", stage: atEffects, result: "refused", says: "effect 0 (zone) refused"},
+	{name: "zone-outside", stage: harmless, result: "ok"},
 	{name: "log-million", stage: harmless, result: "ok"},
 }
 

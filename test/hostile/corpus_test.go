@@ -190,6 +190,7 @@ var corpus = []attack{
 	{name: "perform-4gib", stage: atSync, says: "windlass.perform: 4294967295 bytes at 4294967295 are not inside"},
 	{name: "perform-garbage", stage: atSync, says: "perform failed: wire: "},
 	{name: "perform-forever", stage: atSync, says: "perform failed: more than 10000 performs in one sync"},
+	{name: "zone-forever", stage: atSync, says: "perform failed: more than 10000 performs in one sync"},
 	{name: "perform-hangs", stage: atSync, says: "performs of one sync took longer than 300ms"},
 	{name: "outcome-unasked", stage: atSync, says: "windlass.outcome without a perform"},
 	{name: "outcome-outside", stage: atSync, says: "windlass.outcome: 4 bytes at 65535 are not inside"},

@@ -244,6 +244,9 @@ func (n normal) flatten(to Lines, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
+			if k == "resourceVersion" && v["uid"] != nil {
+				continue // of a reference: how far the whole cluster was
+			}
 			n.flatten(to, strings.TrimPrefix(path+"."+n.normalText(k), "."), x)
 		}
 	case []string:
