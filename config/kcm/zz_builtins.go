@@ -4,18 +4,19 @@ package kcm
 
 // builtins are the controllers that are here.
 var builtins = map[string]builtin{
-	"token-cleaner-controller": {plugin: "cleaner", settings: map[string]string{
+	"token-cleaner-controller": {plugin: "cleaner", several: true, settings: map[string]string{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
 	}},
-	"podcertificaterequest-cleaner-controller": {plugin: "cleaner", settings: map[string]string{
+	"podcertificaterequest-cleaner-controller": {plugin: "cleaner", several: true, settings: map[string]string{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
 	}},
-	"legacy-serviceaccount-token-cleaner-controller": {plugin: "cleaner", settings: map[string]string{
+	"legacy-serviceaccount-token-cleaner-controller": {plugin: "cleaner", several: true, settings: map[string]string{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
 	}},
+	"cronjob-controller": {plugin: "cronjob"},
 	"daemonset-controller": {plugin: "daemonset", settings: map[string]string{
 		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
 	}},
@@ -33,6 +34,7 @@ var builtins = map[string]builtin{
 		"mirroring-max-endpoints-per-subset":           "The most addresses of a subset that are mirrored, at most 1000.",
 		"mirroring-endpointslice-updates-batch-period": "How long what others do to mirrored slices is collected before it is put right.",
 	}},
+	"ephemeral-volume-controller":  {plugin: "ephemeralvolume"},
 	"garbage-collector-controller": {plugin: "garbagecollector"},
 	"horizontal-pod-autoscaler-controller": {plugin: "horizontalpodautoscaler", settings: map[string]string{
 		"horizontal-pod-autoscaler-sync-period":               "How long after a sync an autoscaler is synced again.",
@@ -53,6 +55,8 @@ var builtins = map[string]builtin{
 		"terminated-pod-gc-threshold": "How many terminated pods there may be before the oldest are deleted; 0 or less: as many as there are.",
 		"node-quarantine":             "How long a node is missed before it is looked for at the API server, and its pods are deleted if it is gone.",
 	}},
+	"persistentvolume-protection-controller":      {plugin: "protection", several: true},
+	"volumeattributesclass-protection-controller": {plugin: "protection", several: true},
 	"replicaset-controller": {plugin: "replicaset", several: true, settings: map[string]string{
 		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
 		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",

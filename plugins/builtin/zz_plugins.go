@@ -4,16 +4,19 @@ package builtin
 
 import (
 	"github.com/windlass-dev/windlass/plugins/cleaner"
+	"github.com/windlass-dev/windlass/plugins/cronjob"
 	"github.com/windlass-dev/windlass/plugins/daemonset"
 	"github.com/windlass-dev/windlass/plugins/deployment"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
 	"github.com/windlass-dev/windlass/plugins/endpointslice"
 	"github.com/windlass-dev/windlass/plugins/endpointslicemirroring"
+	"github.com/windlass-dev/windlass/plugins/ephemeralvolume"
 	"github.com/windlass-dev/windlass/plugins/garbagecollector"
 	"github.com/windlass-dev/windlass/plugins/horizontalpodautoscaler"
 	"github.com/windlass-dev/windlass/plugins/job"
 	"github.com/windlass-dev/windlass/plugins/namespace"
 	"github.com/windlass-dev/windlass/plugins/podgc"
+	"github.com/windlass-dev/windlass/plugins/protection"
 	"github.com/windlass-dev/windlass/plugins/replicaset"
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
@@ -24,16 +27,19 @@ import (
 // Plugins are all, in the order of their folders' names.
 var Plugins = []Plugin{
 	{"cleaner", cleaner.Plugin},
+	{"cronjob", cronjob.Plugin},
 	{"daemonset", daemonset.Plugin},
 	{"deployment", deployment.Plugin},
 	{"endpoints", endpoints.Plugin},
 	{"endpointslice", endpointslice.Plugin},
 	{"endpointslicemirroring", endpointslicemirroring.Plugin},
+	{"ephemeralvolume", ephemeralvolume.Plugin},
 	{"garbagecollector", garbagecollector.Plugin},
 	{"horizontalpodautoscaler", horizontalpodautoscaler.Plugin},
 	{"job", job.Plugin},
 	{"namespace", namespace.Plugin},
 	{"podgc", podgc.Plugin},
+	{"protection", protection.Plugin},
 	{"replicaset", replicaset.Plugin},
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
