@@ -26,25 +26,33 @@ import (
 
 // packages are the folders of upstream's pkg/controller that a controller's code is in, beside files of all.
 var packages = map[string][]string{
+	"certificatesigningrequest-approving-controller": {"certificates/approver"},
+	"certificatesigningrequest-cleaner-controller":   {"certificates/cleaner/cleaner.go"},
+	"clusterrole-aggregation-controller":             {"clusterroleaggregation"},
+	"cronjob-controller":                             {"cronjob"},
 	"daemonset-controller":                           {"daemon"},
 	"deployment-controller":                          {"deployment"},
 	"endpoints-controller":                           {"endpoint"},
 	"endpointslice-controller":                       {"endpointslice"},
 	"endpointslice-mirroring-controller":             {"endpointslicemirroring"},
+	"ephemeral-volume-controller":                    {"volume/ephemeral"},
 	"garbage-collector-controller":                   {"garbagecollector"},
 	"horizontal-pod-autoscaler-controller":           {"podautoscaler"},
 	"job-controller":                                 {"job"},
 	"legacy-serviceaccount-token-cleaner-controller": {"serviceaccount/legacy_serviceaccount_token_cleaner.go"},
 	"namespace-controller":                           {"namespace"},
+	"persistentvolume-protection-controller":         {"volume/pvprotection"},
 	"pod-garbage-collector-controller":               {"podgc"},
-	"podcertificaterequest-cleaner-controller":       {"certificates/cleaner"},
+	"podcertificaterequest-cleaner-controller":       {"certificates/cleaner/pcrcleaner.go"},
 	"replicaset-controller":                          {"replicaset", "controller_utils.go"},
 	"replicationcontroller-controller":               {"replication", "controller_utils.go"},
 	"root-ca-certificate-publisher-controller":       {"certificates/rootcacertpublisher"},
+	"service-cidr-controller":                        {"servicecidrs"},
 	"serviceaccount-controller":                      {"serviceaccount"},
 	"statefulset-controller":                         {"statefulset"},
 	"token-cleaner-controller":                       {"bootstrap"},
 	"ttl-after-finished-controller":                  {"ttlafterfinished"},
+	"volumeattributesclass-protection-controller":    {"volume/vacprotection"},
 }
 
 // required are the gates without which kube-controller-manager leaves a controller out

@@ -15,6 +15,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/windlass-dev/windlass/config/kcm"
+	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
 var update = flag.Bool("update", false, "write config/kcm/gates.txt")
@@ -45,6 +46,15 @@ func TestImplied(t *testing.T) {
 			if len(want) < 10 {
 				t.Errorf("%s of v1.%d: only %d gates", all, minor, len(want))
 			}
+		}
+	}
+}
+
+// Of each controller that is here it is known where upstream's code of it is, so that no gate of its is missed.
+func TestEachControllerHasItsPackages(t *testing.T) {
+	for _, name := range builtin.Names() {
+		if packages[name] == nil {
+			t.Errorf("%s: name upstream's folders of it in packages", name)
 		}
 	}
 }
