@@ -71,6 +71,8 @@ type play struct {
 	failed map[string]string
 	// queued are keys that upstream's queue has by now: that one is to come later, too, keeps nothing back.
 	queued map[string]bool
+	// handled are the events about each key that handlers of upstream's controller have told of, without a sync.
+	handled map[string][]string
 	// later are keys of which upstream's controller has only asked to be woken for them when they are due.
 	later map[string]bool
 	// due is when a key is to be synced again by its own wish.
@@ -85,7 +87,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	p := &play{
 		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{},
 		woken: map[string]bool{}, queued: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{},
-		known: known,
+		handled: map[string][]string{}, known: known,
 	}
 	if p.native, err = native.New(p.cluster, x.seed, s.Native); err != nil {
 		return nil, 0, err
@@ -229,6 +231,7 @@ func refusal(err error) bool {
 // happen has the next thing happen and both controllers see it. It returns the keys to sync.
 func (p *play) happen() ([]string, error) {
 	clear(p.queued) // what a step has left there comes to nothing
+	clear(p.handled)
 	if p.step == 0 {
 		keys, err := p.show(true)
 		p.deed = "the beginning"
@@ -299,6 +302,10 @@ func (p *play) show(initial bool) (keys []string, err error) {
 					theirs[i], ours)
 			}
 		}
+		for _, line := range p.native.Handled {
+			key := strings.Fields(line)[2]
+			p.handled[key] = append(p.handled[key], line)
+		}
 		for _, key := range theirs {
 			p.queued[key] = true
 			delete(p.later, key)
@@ -316,8 +323,12 @@ func (p *play) show(initial bool) (keys []string, err error) {
 func (p *play) postpone() {
 	for key, d := range p.native.Queue.After {
 		key = p.subject.key(key)
-		if at, ok := p.due[key]; !p.queued[key] && (!ok || at.After(time.Now().Add(d))) {
-			p.due[key], p.later[key] = time.Now().Add(d), true
+		if p.queued[key] {
+			continue
+		}
+		p.later[key] = true
+		if at, ok := p.due[key]; !ok || at.After(time.Now().Add(d)) {
+			p.due[key] = time.Now().Add(d)
 		}
 	}
 }
@@ -359,14 +370,15 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
 		return nil, before, nil
 	}
-	if p.later[key] {
+	if p.later[key] || p.handled[key] != nil {
 		waits, err := p.waits(key, ours, w)
 		if waits || err != nil {
 			p.plugin.Uncount()
-			if w.Again == 0 { // else it waits as well, from now on
+			if w.Again == 0 && p.handled[key] == nil { // else it waits as well, from now on
 				p.plugin.Undo() // or it knows what upstream's controller hasn't seen
 			}
 			delete(p.woken, key)
+			delete(p.handled, key)
 			return nil, nil, err
 		}
 	}
@@ -420,16 +432,20 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	return more, nil, err
 }
 
-// waits reports whether a sync of the plugin's has done nothing, as upstream's controller does that isn't woken yet.
+// waits reports whether a sync of the plugin's has done no more than tell what handlers of upstream's controller have,
+// which isn't woken yet.
 func (p *play) waits(key string, c *api.Cluster, r native.Result) (bool, error) {
 	r.Again = 0
 	did, err := p.subject.lines(key, p.cluster, c, r, nil)
-	return len(did) == 0, err
+	return slices.Equal(did, slices.Sorted(slices.Values(p.handled[key]))), err
 }
 
 // matters reports whether a sync that only upstream's controller was woken for has come to anything: more than to be
 // synced again at a time at which the key would have been synced anyway.
 func (p *play) matters(key string, did []string, r native.Result) bool {
+	if repeated := p.subject.Repeated; repeated != nil {
+		did = slices.DeleteFunc(slices.Clone(did), repeated.MatchString)
+	}
 	if r.Failed || r.Again == 0 || len(did) > 1 {
 		return len(did) > 0
 	}

@@ -191,6 +191,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	theirs.sync = func(key string) (native.Result, error) { return p.native.Sync(key), nil }
 	theirs.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.native.Show(c, false)
+		theirs.events = append(theirs.events, p.native.Handled...)
 		for key, d := range p.native.Queue.After {
 			if d <= batch {
 				keys = append(keys, key)
@@ -221,8 +222,12 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		return before, nil
 	}
 	theirKeys := slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
-		return p.later[key] && ours.last[key].Again > 0 && !ours.did[key] // both wait
+		waits := p.later[key] && ours.last[key].Again > 0 || p.handled[key] != nil
+		return waits && !ours.did[key] && slices.Equal(ours.last[key].Events, p.handled[key]) // both wait
 	})
+	for _, key := range keys {
+		theirs.events = append(theirs.events, p.handled[key]...)
+	}
 	p.native.Begin()
 	theirs.cluster.Forgiving = p.subject.Forgiving
 	p.native.On(theirs.cluster)

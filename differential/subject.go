@@ -20,6 +20,7 @@ package differential
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -85,6 +86,9 @@ type Subject struct {
 	// are after each step: what is added to counters and histograms, and what gauges are. Upstream's are the process's:
 	// Native has to set back gauges with labels.
 	Unmeasured map[string]string
+	// Repeated are events that each of upstream's syncs tells again while their reason lasts, whatever has woken it: a
+	// wake-up that comes to no more than these is no difference. The row of docs/differences.md is said beside it.
+	Repeated *regexp.Regexp
 	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the
 	// others, with lines for what of those taken is to be compared. The clusters are as the sync found and left them.
 	// Nil: there are none.

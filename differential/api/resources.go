@@ -14,6 +14,7 @@ import (
 	replicasets "k8s.io/kubernetes/pkg/registry/apps/replicaset/storage"
 	statefulsets "k8s.io/kubernetes/pkg/registry/apps/statefulset/storage"
 	autoscalers "k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler/storage"
+	cronjobs "k8s.io/kubernetes/pkg/registry/batch/cronjob/storage"
 	jobs "k8s.io/kubernetes/pkg/registry/batch/job/storage"
 	configmaps "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
 	endpoints "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
@@ -105,6 +106,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	revision, e := revisions.NewREST(o)
 	add(appsV1, "controllerrevisions", "ControllerRevision", revision, nil, e)
 
+	cronJob, cronJobStatus, e := cronjobs.NewREST(o)
+	add(batchV1, "cronjobs", "CronJob", cronJob, map[string]rest.Storage{"status": cronJobStatus}, e)
 	job, e := jobs.NewStorage(o)
 	add(batchV1, "jobs", "Job", job.Job, map[string]rest.Storage{"status": job.Status}, e)
 	slice, e := slices.NewREST(o)

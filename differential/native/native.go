@@ -74,6 +74,8 @@ type Native struct {
 	Queue *Queue[string]
 	// Events are those that the last sync has told of.
 	Events []string
+	// Handled are those that the handlers of the last change have told of.
+	Handled []string
 
 	made     *Made
 	gatherer *gatherer // of the metrics that are compared
@@ -246,9 +248,11 @@ func (n *Native) Close() {
 // On has the controller work on a cluster from now on.
 func (n *Native) On(c *api.Cluster) { n.cluster = c }
 
-// Show shows the controller a change, and returns the keys that it wakes; Queue.After says which of them only later.
+// Show shows the controller a change, and returns the keys that it wakes; Queue.After says which of them only later,
+// and Handled what the handlers have told of.
 func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 	n.Queue.Empty()
+	n.Events = nil
 	o := c.New
 	if o == nil {
 		o = c.Old
@@ -281,6 +285,7 @@ func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 			f.next(n.ctx)
 		}
 	}
+	n.Handled = n.Events
 	return n.Queue.Woken, err
 }
 
