@@ -4,6 +4,7 @@ package kcm
 
 // builtins are the controllers that are here.
 var builtins = map[string]builtin{
+	"cronjob-controller": {plugin: "cronjob"},
 	"daemonset-controller": {plugin: "daemonset", settings: map[string]string{
 		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
 	}},

@@ -206,8 +206,8 @@ func spoil(r *world.Rand, text string) string {
 	at := r.IntN(len(runes) + 1)
 	switch {
 	case at == len(runes) || r.One(3):
-		return string(runes[:at]) + world.Of(r, " ", "*", ",", "-", "/", "0", "5", "TZ", "@", "?", "L", "\u0130", "é", "\xff",
-			"\n", "=", "\u2028", "\x7f") + string(runes[at:])
+		return string(runes[:at]) + world.Of(r, " ", "*", ",", "-", "/", "0", "5", "TZ", "@", "?", "L", "\u0130", "é",
+			"\xff", "\n", "=", "\u2028", "\x7f") + string(runes[at:])
 	case r.One(2):
 		return string(runes[:at]) + string(runes[at+1:])
 	}

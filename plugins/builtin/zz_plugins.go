@@ -3,6 +3,7 @@
 package builtin
 
 import (
+	"github.com/windlass-dev/windlass/plugins/cronjob"
 	"github.com/windlass-dev/windlass/plugins/daemonset"
 	"github.com/windlass-dev/windlass/plugins/deployment"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
@@ -20,6 +21,7 @@ import (
 
 // Plugins are all, in the order of their folders' names.
 var Plugins = []Plugin{
+	{"cronjob", cronjob.Plugin},
 	{"daemonset", daemonset.Plugin},
 	{"deployment", deployment.Plugin},
 	{"endpoints", endpoints.Plugin},
