@@ -14,6 +14,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	endpointslice "k8s.io/endpointslice/metrics"
 	rootca "k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
+	cronjob "k8s.io/kubernetes/pkg/controller/cronjob/metrics"
 	daemonset "k8s.io/kubernetes/pkg/controller/daemon/metrics"
 	garbagecollector "k8s.io/kubernetes/pkg/controller/garbagecollector/metrics"
 	job "k8s.io/kubernetes/pkg/controller/job/metrics"
@@ -33,7 +34,7 @@ var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("
 func upstreamHelps(t *testing.T) map[string]string {
 	t.Helper()
 	for _, register := range []func(){
-		autoscaler.Register, controllers.Register, daemonset.Register, endpointslice.RegisterMetrics,
+		autoscaler.Register, controllers.Register, cronjob.Register, daemonset.Register, endpointslice.RegisterMetrics,
 		garbagecollector.Register,
 		informer.Register, job.Register, podgc.RegisterMetrics, statefulset.Register,
 	} {

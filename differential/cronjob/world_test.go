@@ -212,14 +212,20 @@ func reference(j *batchv1.Job) corev1.ObjectReference {
 		ResourceVersion: "1"}
 }
 
-// deeds are what others do, and what the clock does: days go by, and hours up to a change of an offset.
+// deeds are what others do, and what the clock does.
 func deeds() []differential.Deed {
+	return slices.Concat(clockDeeds(), cronJobDeeds(), jobDeeds())
+}
+
+// clockDeeds have time go by: minutes, days, and hours up to a change of an offset.
+func clockDeeds() []differential.Deed {
 	passes := func(what string, d func(*world.Rand) time.Duration) differential.Deed {
 		return func(r *world.Rand, _ *api.Cluster) (string, error) {
 			time.Sleep(d(r))
 			return what, nil
 		}
 	}
+
 	return []differential.Deed{
 		passes("minutes pass", func(r *world.Rand) time.Duration { return time.Duration(r.IntN(600)) * time.Second }),
 		passes("minutes pass", func(r *world.Rand) time.Duration { return time.Duration(r.IntN(600)) * time.Second }),
@@ -232,38 +238,58 @@ func deeds() []differential.Deed {
 			}
 			return time.Hour
 		}),
-		differential.Vary(cronJobs, "another schedule", reschedule),
-		differential.Vary(cronJobs, "another schedule", reschedule),
-		differential.Vary(cronJobs, "a schedule of before it was validated", func(r *world.Rand, cj *batchv1.CronJob) {
+	}
+}
+
+// cronJobDeeds are what people do to CronJobs.
+func cronJobDeeds() []differential.Deed {
+	change := func(what string, f func(*world.Rand, *batchv1.CronJob)) differential.Deed {
+		return differential.Vary(cronJobs, what, f)
+	}
+
+	return []differential.Deed{
+		change("another schedule", reschedule),
+		change("another schedule", reschedule),
+		change("a schedule of before it was validated", func(r *world.Rand, cj *batchv1.CronJob) {
 			cj.Spec.Schedule = world.Of(r, "TZ=Europe/Rome 30 2 * * *", "CRON_TZ=UTC */5 * * * *", "TZ=0", "every night",
 				"0 0 * * 7", "@every 1d", "0 * * * *")
 			cj.Spec.TimeZone = world.Of(r, nil, nil, world.Ptr("Europe/Rome"), world.Ptr("Europe/Nowhere"), world.Ptr(""))
 		}),
-		differential.Vary(cronJobs, "suspension", func(_ *world.Rand, cj *batchv1.CronJob) {
+
+		change("suspension", func(_ *world.Rand, cj *batchv1.CronJob) {
 			cj.Spec.Suspend = world.Ptr(cj.Spec.Suspend == nil || !*cj.Spec.Suspend)
 		}),
-		differential.Vary(cronJobs, "another policy", func(r *world.Rand, cj *batchv1.CronJob) {
+		change("another policy", func(r *world.Rand, cj *batchv1.CronJob) {
 			cj.Spec.ConcurrencyPolicy = world.Of(r, batchv1.AllowConcurrent, batchv1.ForbidConcurrent,
 				batchv1.ReplaceConcurrent)
 		}),
-		differential.Vary(cronJobs, "another deadline", func(r *world.Rand, cj *batchv1.CronJob) {
+		change("another deadline", func(r *world.Rand, cj *batchv1.CronJob) {
 			cj.Spec.StartingDeadlineSeconds = world.Maybe(r, int64(world.Of(r, 10, 300, 100_000)))
 		}),
-		differential.Vary(cronJobs, "another template", template),
-		differential.Vary(cronJobs, "another last start", func(r *world.Rand, cj *batchv1.CronJob) {
+
+		change("another template", template),
+
+		change("another last start", func(r *world.Rand, cj *batchv1.CronJob) {
 			cj.Status.LastScheduleTime = world.Maybe(r, when(r))
 		}),
-		differential.Vary(cronJobs, "the clock set a day forward or back", func(r *world.Rand, cj *batchv1.CronJob) {
+		change("the clock set a day forward or back", func(r *world.Rand, cj *batchv1.CronJob) {
 			if t := cj.Status.LastScheduleTime; t != nil {
 				cj.Status.LastScheduleTime = world.Ptr(metav1.NewTime(t.Add(world.Of(r, 24*time.Hour, -24*time.Hour))))
 			}
 		}),
-		differential.Vary(cronJobs, "no Jobs in the status", func(_ *world.Rand, cj *batchv1.CronJob) {
+		change("no Jobs in the status", func(_ *world.Rand, cj *batchv1.CronJob) {
 			cj.Status.Active = nil
 		}),
-		differential.Vary(cronJobs, "labels", func(r *world.Rand, cj *batchv1.CronJob) { cj.Labels = r.Labels("web") }),
+
+		change("labels", func(r *world.Rand, cj *batchv1.CronJob) { cj.Labels = r.Labels("web") }),
 		differential.Delete(cronJobs),
 		differential.Vanish(cronJobs),
+	}
+}
+
+// jobDeeds are what becomes of Jobs.
+func jobDeeds() []differential.Deed {
+	return []differential.Deed{
 		differential.Vary(jobs, "the end", end),
 		differential.Vary(jobs, "the end", end),
 		differential.Vary(jobs, "another owner", func(_ *world.Rand, j *batchv1.Job) { j.OwnerReferences = nil }),

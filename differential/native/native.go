@@ -250,8 +250,8 @@ func (n *Native) Close() {
 // On has the controller work on a cluster from now on.
 func (n *Native) On(c *api.Cluster) { n.cluster = c }
 
-// Show shows the controller a change, and returns the keys that it wakes; Queue.After says which of them only later, and
-// Handled what the handlers have told of.
+// Show shows the controller a change, and returns the keys that it wakes; Queue.After says which of them only later,
+// and Handled what the handlers have told of.
 func (n *Native) Show(c *api.Change, initial bool) ([]string, error) {
 	n.Queue.Empty()
 	n.Events = nil

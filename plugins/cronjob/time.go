@@ -12,12 +12,12 @@ import (
 const (
 	// missedMost is how many missed starts are nothing to warn of.
 	missedMost = 100
-	// margin is how much later than at the next time the CronJob is looked at, for clocks aren't equal.
+	// margin is how much later than the next time the CronJob is looked at, for clocks aren't equal.
 	margin = 100 * time.Millisecond
 )
 
-// parseSchedule reads the schedule, in the zone of the spec unless its text names one by itself. Where it is in no zone,
-// or in one that isn't known, it is in the process's.
+// parseSchedule reads the schedule, in the zone of the spec unless its text names one by itself. Where it is in no
+// zone, or in one that isn't known, it is in the process's.
 func (r *run) parseSchedule() (*cron.Schedule, error) {
 	spec := &r.cronJob.Spec
 	text := spec.Schedule

@@ -13,10 +13,11 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/windlass-dev/windlass/config/kcm"
 	"github.com/windlass-dev/windlass/host/state"
@@ -47,10 +48,10 @@ func runWindlass(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-func cronJob(name string) *batchv1.CronJob {
-	return &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: batchv1.CronJobSpec{
-		Schedule: "@hourly", JobTemplate: batchv1.JobTemplateSpec{Spec: workload.Job(name, 1, 1).Spec},
-	}}
+func budget(name string) *policyv1.PodDisruptionBudget {
+	one := intstr.FromInt32(1)
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: &one}}
 }
 
 func replicaSet(name string) *appsv1.ReplicaSet {
@@ -75,7 +76,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Audit: true})
 	client := c.Client()
 	for i := range 3 {
-		if _, err := client.BatchV1().CronJobs("default").Create(t.Context(), cronJob(fmt.Sprint("nightly-", i)),
+		if _, err := client.PolicyV1().PodDisruptionBudgets("default").Create(t.Context(), budget(fmt.Sprint("web-", i)),
 			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		"token-cleaner-controller":                  "Disabled is off unless --controllers names it",
 		"selinux-warning-controller":                "Disabled is off unless --controllers names it, and isn't built yet",
 		"bootstrap-signer-controller":               "Disabled is turned off by --controllers, and isn't built yet",
-		"cronjob-controller":                        "NotBuilt isn't built yet: 3 batch/v1/cronjobs",
+		"disruption-controller":                     "NotBuilt isn't built yet: 3 policy/v1/poddisruptionbudgets",
 		"persistentvolume-binder-controller":        "NotBuilt isn't built yet: 1 v1/persistentvolumeclaims",
 		"persistentvolume-attach-detach-controller": "NotBuilt isn't built yet",
 	} {
@@ -119,7 +120,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	said := runAgainst(t, c, p, "status")
 	for _, want := range []string{
 		"not running    ", " not built yet, ", " disabled; windlass get controllers lists them\n",
-		"NOTE     cronjob-controller: isn't built yet: no controller here handles 3 cronjobs.batch\n",
+		"NOTE     disruption-controller: isn't built yet: no controller here handles 3 poddisruptionbudgets.policy\n",
 		"NOTE     persistentvolume-binder-controller, persistentvolumeclaim-protection-controller: don't run: no " +
 			"controller here handles 1 persistentvolumeclaims\n",
 	} {
@@ -131,7 +132,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		t.Errorf("status:\n%s", said)
 	}
 	lists := 0
-	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"cronjobs"}}) {
+	for _, e := range c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"poddisruptionbudgets"}}) {
 		if strings.HasPrefix(e.User, "system:kube-controller-manager") {
 			lists++
 			if !strings.Contains(e.URI, "limit=1") {
@@ -140,7 +141,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		}
 	}
 	if lists != 1 {
-		t.Errorf("cronjobs were counted %d times for three questions within a minute", lists)
+		t.Errorf("budgets were counted %d times for three questions within a minute", lists)
 	}
 }
 
@@ -158,7 +159,7 @@ func allBut(name string) []string {
 // Where the objects that nobody acts for may not be listed, nothing is said of them, and the log is silent, too.
 func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{Audit: true})
-	if _, err := c.Client().BatchV1().CronJobs("default").Create(t.Context(), cronJob("nightly"),
+	if _, err := c.Client().PolicyV1().PodDisruptionBudgets("default").Create(t.Context(), budget("web"),
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -173,14 +174,14 @@ func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 		!strings.Contains(said, "not running    ") {
 		t.Errorf("status:\n%s", said)
 	}
-	cluster.Eventually(t, cluster.Patience, "cronjobs were asked for and refused", func() (bool, any) {
-		all := c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"cronjobs"}})
+	cluster.Eventually(t, cluster.Patience, "budgets were asked for and refused", func() (bool, any) {
+		all := c.Audit(t, cluster.Filter{Verbs: []string{"list"}, Resources: []string{"poddisruptionbudgets"}})
 		return slices.ContainsFunc(all, func(e cluster.Event) bool {
 			return e.Denied &&
 				e.User == "system:serviceaccount:lean:windlass"
 		}), all
 	})
-	if log := p.Log(t); strings.Contains(log, "cronjobs") || strings.Contains(log, "forbidden") {
+	if log := p.Log(t); strings.Contains(log, "poddisruptionbudgets") || strings.Contains(log, "forbidden") {
 		t.Errorf("the log:\n%s", log)
 	}
 }
