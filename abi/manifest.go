@@ -288,7 +288,8 @@ type Write struct {
 	// Subresource is the one that may be written, such as "status"; empty: the objects themselves.
 	Subresource string `json:"subresource,omitempty"`
 	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection. An update travels as update if
-	// that is among them, else as patch. Required.
+	// that is among them, else as patch. approve and sign are of signers of certificates: no effect needs them, but who
+	// updates the approval or the status of a request has to have them. Required.
 	Verbs []string `json:"verbs"`
 	// Namespaces are those in which the right holds; none: all.
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -302,6 +303,13 @@ func (w Write) In(namespaces ...string) Write { w.Namespaces = namespaces; retur
 
 // Named returns the right to objects of these names alone.
 func (w Write) Named(names ...string) Write { w.Names = names; return w }
+
+// Changes reports whether the right is one to change objects of its resource.
+func (w *Write) Changes() bool {
+	return slices.ContainsFunc(w.Verbs, func(v string) bool {
+		return v != "get" && v != "list" && v != "approve" && v != "sign"
+	})
+}
 
 // Covers reports whether the right covers a verb on an object: in a namespace, empty for all of them and for objects
 // without one, and of a name, empty where none is known.

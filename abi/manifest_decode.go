@@ -107,7 +107,7 @@ func (m *Manifest) validate() error {
 }
 
 // writeVerbs are those that a Write may have.
-var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"}
+var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection", "approve", "sign"}
 
 // nameless are those of what has no name to go by.
 var nameless = []string{"list", "create", "deletecollection"}

@@ -270,6 +270,13 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 		if has {
 			o.Object["status"] = status
 		}
+	case "approval":
+		conditions, has, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		o = old.DeepCopy()
+		unstructured.RemoveNestedField(o.Object, "status", "conditions")
+		if has {
+			_ = unstructured.SetNestedSlice(o.Object, conditions, "status", "conditions")
+		}
 	case "finalize":
 		finalizers, _, _ := unstructured.NestedSlice(o.Object, "spec", "finalizers")
 		o = old.DeepCopy()
