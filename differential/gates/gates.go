@@ -26,6 +26,8 @@ import (
 
 // packages are the folders of upstream's pkg/controller that a controller's code is in, beside files of all.
 var packages = map[string][]string{
+	"certificatesigningrequest-approving-controller": {"certificates/approver", "certificates/certificate_controller.go"},
+	"certificatesigningrequest-cleaner-controller":   {"certificates/cleaner"},
 	"daemonset-controller":                           {"daemon"},
 	"deployment-controller":                          {"deployment"},
 	"endpoints-controller":                           {"endpoint"},
