@@ -148,6 +148,7 @@ func decide(r *world.Rand, o *certificatesv1.CertificateSigningRequest) {
 		}
 		o.Status.Conditions = append(o.Status.Conditions, c)
 	}
+
 	if !r.One(2) {
 		return
 	}

@@ -21,7 +21,7 @@ func (h *host) review(e *abi.Effect) (abi.Outcome, error) {
 	}
 	r, ok := o.(*authorizationv1.SubjectAccessReview)
 	if !ok || r.Spec.ResourceAttributes == nil {
-		return abi.Outcome{}, fmt.Errorf("a review of %s: a case can answer SubjectAccessReviews of resources alone", e.Resource)
+		return abi.Outcome{}, fmt.Errorf("%s: a case can answer SubjectAccessReviews of resources alone", e.Resource)
 	}
 
 	what := accessed(r.Spec.ResourceAttributes)

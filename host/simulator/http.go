@@ -244,14 +244,6 @@ func (c *call) manager() string {
 	return c.by
 }
 
-func success(o *Object) *metav1.Status {
-	s := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
-	if o != nil {
-		s.Details = &metav1.StatusDetails{Name: o.GetName(), UID: o.GetUID()}
-	}
-	return s
-}
-
 func (f *face) serveRead(c *call) (any, error) {
 	if watches, _ := strconv.ParseBool(c.query.Get("watch")); watches {
 		return f.serveWatch(c)
