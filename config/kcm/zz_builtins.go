@@ -20,6 +20,7 @@ var builtins = map[string]builtin{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
 	}},
+	"certificatesigningrequest-approving-controller": {plugin: "csrapproving"},
 	"daemonset-controller": {plugin: "daemonset", settings: map[string]string{
 		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
 	}},

@@ -4,6 +4,7 @@ package builtin
 
 import (
 	"github.com/windlass-dev/windlass/plugins/cleaner"
+	"github.com/windlass-dev/windlass/plugins/csrapproving"
 	"github.com/windlass-dev/windlass/plugins/daemonset"
 	"github.com/windlass-dev/windlass/plugins/deployment"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
@@ -22,6 +23,7 @@ import (
 // Plugins are all, in the order of their folders' names.
 var Plugins = []Plugin{
 	{"cleaner", cleaner.Plugin},
+	{"csrapproving", csrapproving.Plugin},
 	{"daemonset", daemonset.Plugin},
 	{"deployment", deployment.Plugin},
 	{"endpoints", endpoints.Plugin},
