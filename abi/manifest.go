@@ -287,9 +287,10 @@ type Write struct {
 	Resource Resource `json:"resource"`
 	// Subresource is the one that may be written, such as "status"; empty: the objects themselves.
 	Subresource string `json:"subresource,omitempty"`
-	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection; no effect has the verb escalate, it
-	// is for who writes roles with rights that he hasn't. An update travels as update if that is among them, else as
-	// patch. Required.
+	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection. An update travels as update if
+	// that is among them, else as patch. No effect has the verbs approve and sign, which who updates the approval or the
+	// status of a request for a certificate has to have for its signer, or escalate, which is for who writes roles with
+	// rights that he hasn't. Required.
 	Verbs []string `json:"verbs"`
 	// Namespaces are those in which the right holds; none: all.
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -303,6 +304,13 @@ func (w Write) In(namespaces ...string) Write { w.Namespaces = namespaces; retur
 
 // Named returns the right to objects of these names alone.
 func (w Write) Named(names ...string) Write { w.Names = names; return w }
+
+// Changes reports whether the right is one to change objects of its resource.
+func (w *Write) Changes() bool {
+	return slices.ContainsFunc(w.Verbs, func(v string) bool {
+		return v != "get" && v != "list" && v != "approve" && v != "sign"
+	})
+}
 
 // Covers reports whether the right covers a verb on an object: in a namespace, empty for all of them and for objects
 // without one, and of a name, empty where none is known.

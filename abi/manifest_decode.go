@@ -107,7 +107,8 @@ func (m *Manifest) validate() error {
 }
 
 // writeVerbs are those that a Write may have.
-var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection", "escalate"}
+var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection", "approve", "escalate",
+	"sign"}
 
 // nameless are those of what has no name to go by.
 var nameless = []string{"list", "create", "deletecollection"}

@@ -81,6 +81,10 @@ func ApplyStatus(o Object, options ...Option) Effect {
 	return e
 }
 
+// Review has the API server answer a question, such as a SubjectAccessReview, of which nothing is stored: to be done
+// with [Call.Do], after which o is the answer.
+func Review(o Object) Effect { return newEffect(abi.EffectReview, o, o, nil) }
+
 // Delete deletes the object with this UID.
 func Delete(o Object, options ...Option) Effect { return newEffect(abi.EffectDelete, o, nil, options) }
 

@@ -32,6 +32,8 @@ type Case struct {
 	Reads  map[string]Read   `json:"reads,omitempty"`
 	Facts  map[string]string `json:"facts,omitempty"`
 	Scales []Scale           `json:"scales,omitempty"`
+	// Allowed is what access reviews allow to whom they are about, such as "create policy/poddisruptionbudgets/status".
+	Allowed []string `json:"allowed,omitempty"`
 	// Discovery is what the API server serves, in place of the definitions in the plugin's folder crd. Objects may be of
 	// its kinds too.
 	Discovery *Discovery `json:"discovery,omitempty"`

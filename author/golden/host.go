@@ -139,6 +139,8 @@ func (h *host) performOne(e *abi.Effect) (abi.Outcome, error) {
 		return abi.Outcome{}, h.removeObjects(e)
 	case abi.EffectGet:
 		return h.getObject(e)
+	case abi.EffectReview:
+		return h.review(e)
 	case abi.EffectCreate:
 		h.created++
 		res, err := h.schemaOf(e)
@@ -240,6 +242,9 @@ func notFound(e *abi.Effect) abi.Outcome {
 }
 
 func (h *host) schemaOf(e *abi.Effect) (*schema.Resource, error) {
+	if r, ok := abi.ParseResource(e.Resource); ok && e.Kind == abi.EffectReview {
+		return schema.ForReview(r)
+	}
 	for _, r := range schema.All() {
 		if r.String() == e.Resource {
 			return schema.For(r)

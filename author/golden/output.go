@@ -100,7 +100,10 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 		target += "/" + e.Subresource
 	}
 
-	n := Note{Do: kind + " " + target + " " + name, With: options(e)}
+	if e.Kind != abi.EffectReview { // which is of no object
+		target += " " + name
+	}
+	n := Note{Do: kind + " " + target, With: options(e)}
 	switch {
 	case e.Kind == abi.EffectEvent:
 		n.Object = map[string]string{"type": e.Event.Type, "reason": e.Event.Reason, "message": e.Event.Message}

@@ -16,6 +16,7 @@ type used struct {
 	live     map[*cache.Object]bool
 	facts    bool // those of another namespace may be there to be left out
 	scales   []bool
+	allowed  map[string]bool
 }
 
 func newUsed(c *Case) used {
@@ -24,6 +25,7 @@ func newUsed(c *Case) used {
 		reads:    map[string]bool{},
 		live:     map[*cache.Object]bool{},
 		scales:   make([]bool, len(c.Scales)),
+		allowed:  map[string]bool{},
 	}
 }
 
@@ -53,6 +55,11 @@ func (h *host) checkUnused() error {
 	for i := range h.scales {
 		if !h.used.scales[i] {
 			all = append(all, fmt.Sprintf("scales[%d] (%s): it wasn't asked for", i, h.scales[i].Of))
+		}
+	}
+	for i, what := range h.c.Allowed {
+		if !h.used.allowed[what] {
+			all = append(all, fmt.Sprintf("allowed[%d] (%s): no review asked for it", i, what))
 		}
 	}
 	if len(h.c.Facts) > 0 && !h.used.facts {

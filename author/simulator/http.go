@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -140,6 +141,10 @@ func (f *face) serveCall(c *call) (answer any, code int, err error) {
 			return answer, http.StatusOK, nil
 		}
 	}
+	if c.Method == http.MethodPost && c.URL.Path == accessReviews {
+		answer, err = c.reviewAccess()
+		return answer, http.StatusCreated, err
+	}
 	if err := f.parseTarget(c); err != nil {
 		return nil, 0, err
 	}
@@ -205,7 +210,8 @@ func (f *face) serveChange(c *call) (answer any, code int, err error) {
 	case c.verb == "create" && c.subresource == "":
 		answer, err = f.c.createObject(&c.write)
 		code = http.StatusCreated
-	case c.verb == "update" && (c.subresource == "" || c.subresource == "status" || c.subresource == "finalize"):
+	case c.verb == "update" && (c.subresource == "" || c.subresource == "status" || c.subresource == "finalize" ||
+		c.subresource == "approval"):
 		answer, err = f.c.updateObject(&c.write)
 	case c.verb == "patch":
 		t, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type"))
@@ -236,14 +242,6 @@ func (c *call) manager() string {
 		return m
 	}
 	return c.by
-}
-
-func success(o *Object) *metav1.Status {
-	s := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
-	if o != nil {
-		s.Details = &metav1.StatusDetails{Name: o.GetName(), UID: o.GetUID()}
-	}
-	return s
 }
 
 func (f *face) serveRead(c *call) (any, error) {
@@ -415,6 +413,8 @@ func (c *call) encodeAnswer(answer any) (b []byte, contentType string, err error
 		return encodeAs(a, "v1", "APIResourceList", asProtobuf)
 	case text:
 		return []byte(a), "text/plain", nil
+	case *authorizationv1.SubjectAccessReview:
+		return encodeAs(a, "authorization.k8s.io/v1", "SubjectAccessReview", asProtobuf)
 	case *autoscalingv1.Scale:
 		return encodeAs(a, "autoscaling/v1", "Scale", asProtobuf && !c.kind.custom)
 	}

@@ -270,6 +270,13 @@ func (c *Cluster) replace(w *write, old, sent *Object) (*Object, error) {
 		if has {
 			o.Object["status"] = status
 		}
+	case "approval":
+		conditions, has, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		o = old.DeepCopy()
+		unstructured.RemoveNestedField(o.Object, "status", "conditions")
+		if has {
+			_ = unstructured.SetNestedSlice(o.Object, conditions, "status", "conditions")
+		}
 	case "finalize":
 		finalizers, _, _ := unstructured.NestedSlice(o.Object, "spec", "finalizers")
 		o = old.DeepCopy()
@@ -432,6 +439,14 @@ func (c *Cluster) removeObject(w *write, options *metav1.DeleteOptions) (o *Obje
 }
 
 // status is an error as the server answers it.
+func success(o *Object) *metav1.Status {
+	s := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
+	if o != nil {
+		s.Details = &metav1.StatusDetails{Name: o.GetName(), UID: o.GetUID()}
+	}
+	return s
+}
+
 func statusOf(err error) *metav1.Status {
 	if s, ok := err.(apierrors.APIStatus); ok {
 		status := s.Status()

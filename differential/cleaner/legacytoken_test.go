@@ -83,7 +83,8 @@ func legacyObjects(r *world.Rand) []runtime.Object {
 	all := []runtime.Object{r.Namespace(metav1.NamespaceSystem), r.Namespace("one"),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "one", UID: "uid-default"}}}
 	if !r.One(20) {
-		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: tracking, Namespace: metav1.NamespaceSystem, UID: r.UID()}}
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: tracking, Namespace: metav1.NamespaceSystem,
+			UID: r.UID()}}
 		track(r, m)
 		all = append(all, m)
 	}
@@ -208,7 +209,8 @@ func podWithSecrets(r *world.Rand, i int) *corev1.Pod {
 	case 11:
 		volume.ScaleIO = &corev1.ScaleIOVolumeSource{Gateway: "g", System: "s", VolumeName: "v", SecretRef: &ref}
 	case 12:
-		volume.ISCSI = &corev1.ISCSIVolumeSource{TargetPortal: "127.0.0.1:3260", IQN: "iqn.2001-04.com.example:s", SecretRef: &ref}
+		volume.ISCSI = &corev1.ISCSIVolumeSource{TargetPortal: "127.0.0.1:3260", IQN: "iqn.2001-04.com.example:s",
+			SecretRef: &ref}
 	case 13:
 		volume.StorageOS = &corev1.StorageOSVolumeSource{VolumeName: "v", SecretRef: &ref}
 	case 14:

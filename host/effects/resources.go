@@ -7,11 +7,8 @@ import (
 	"sync"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -70,22 +67,12 @@ func (k *resources) reviewed(name string) (*schema.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}
-	for kind, typ := range scheme.Scheme.KnownTypes(gv) {
-		if plural, _ := apimeta.UnsafeGuessKindToResource(gv.WithKind(kind)); plural.Resource != r.Name {
-			continue
-		}
-		m, err := schema.MessageOf(typ)
-		if err != nil {
-			return nil, err
-		}
-		namespaced := kind == "LocalSubjectAccessReview" // the only one
-		res := &schema.Resource{Resource: r, Kind: kind, Namespaced: namespaced, Message: m,
-			New: func() runtime.Object { return reflect.New(typ).Interface().(runtime.Object) }}
-		k.parsed.Store(r.String(), res)
-		return res, nil
+	res, err := schema.ForReview(r)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("%s is not a built-in resource", r)
+	k.parsed.Store(r.String(), res)
+	return res, nil
 }
 
 // id names a resource by a string that all writes to it share: writes are remembered by the thousand.

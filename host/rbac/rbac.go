@@ -132,7 +132,7 @@ func addReads(r rules, c *abi.Controller, g []config.Rule) {
 	}
 
 	for _, w := range c.Writes {
-		if w.Subresource != "" || !slices.ContainsFunc(w.Verbs, func(v string) bool { return v != "get" && v != "list" }) {
+		if w.Subresource != "" || !w.Changes() {
 			continue
 		}
 		written := rules{}

@@ -113,7 +113,8 @@ func TestRoles(t *testing.T) {
 		{"granted elsewhere", []abi.Write{narrow("get").In("a")}, []config.Rule{reads, {APIGroups: all, Resources: all,
 			Verbs: all, Namespaces: []string{"b"}}}, map[string][]string{}},
 		{"granted there", []abi.Write{narrow("get").In("a", "b").Named("x")}, []config.Rule{reads, {APIGroups: all,
-			Resources: all, Verbs: all, Namespaces: []string{"b", "c"}}}, map[string][]string{"b/windlass:p": {" secrets get x"}}},
+			Resources: all, Verbs: all, Namespaces: []string{"b", "c"}}},
+			map[string][]string{"b/windlass:p": {" secrets get x"}}},
 	} {
 		got := rolesOf(t, abi.Controller{Writes: x.writes}, config.Plugin{Grant: x.grant})
 		if d := cmp.Diff(x.want, got); d != "" {

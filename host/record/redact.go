@@ -228,9 +228,14 @@ func (r *redaction) redactView(resource string, v *abi.ViewData) {
 	}
 }
 
+// reviewsToken reports whether a review may have a token in it. What may be done by whom is no secret.
+func reviewsToken(e *abi.Effect) bool {
+	return e.Kind == abi.EffectReview && !strings.HasPrefix(e.Resource, "authorization.k8s.io/")
+}
+
 func (r *redaction) redactEffect(e *abi.Effect) {
 	switch {
-	case e.Kind == abi.EffectReview, e.Subresource == "token":
+	case reviewsToken(e), e.Subresource == "token":
 		r.wipeValue(e.Object)
 	case e.Kind == abi.EffectPatch && e.Resource == secrets:
 		r.wipeValue(e.Object)
@@ -253,7 +258,7 @@ func (r *redaction) outcomes(effects []abi.Effect, outcomes []abi.Outcome) {
 		switch {
 		case e.Kind == abi.EffectView && e.Ask != nil:
 			resource = r.resourceOf(e.Ask.View)
-		case e.Kind == abi.EffectRead && strings.Contains(e.Path, "/secrets"), e.Kind == abi.EffectReview,
+		case e.Kind == abi.EffectRead && strings.Contains(e.Path, "/secrets"), reviewsToken(&e),
 			e.Subresource == "token":
 			r.wipeValue(o.Object.Data)
 		}

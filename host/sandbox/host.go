@@ -105,17 +105,28 @@ func hostOutcome(i *instance, stack []uint64) {
 	i.outcome, i.hasOutcome = nil, false
 }
 
+// helpedMost is how long helpers may work for a guest until it is looked at the time, and who else waits.
+const helpedMost = 2 * time.Millisecond
+
 // hostHelper runs a pure function of the host; its result is fetched as an outcome.
 func hostHelper(i *instance, name string, helper Helper, stack []uint64) {
 	argument := i.argument(hostModule+"."+name, stack[0], stack[1])
 	i.charge(performFee + len(argument))
+	begun := time.Now()
 	result := helper(argument)
+	i.helped += time.Since(begun)
 	if len(result) > i.owner.options.MaxMessage {
 		panic(&abort{kind: ErrTrap, detail: fmt.Sprintf("windlass.%s returned %d bytes, the limit is %d",
 			name, len(result), i.owner.options.MaxMessage)})
 	}
 	i.charge(len(result))
 	i.keepOutcome(result, stack)
+
+	// What a helper takes isn't told by its fuel: some milliseconds are as much as a slice of the guest's own.
+	if i.helped > helpedMost {
+		i.helped = 0
+		i.mayGoOn()
+	}
 }
 
 // hostGrow is memory.grow: the memory is there already, what grows is what the guest may count on.

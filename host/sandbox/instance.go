@@ -53,6 +53,7 @@ type callState struct {
 	waited     time.Duration
 	ran        time.Duration
 	performing time.Duration
+	helped     time.Duration // for which helpers have worked since it was last looked at the time for them
 
 	performs, performBytes int
 	logs, logBytes         int
@@ -188,6 +189,11 @@ func (i *instance) grantSlices() {
 		left += more
 	}
 	i.fuel.Set(uint64(left))
+	i.mayGoOn()
+}
+
+// mayGoOn ends the call where its time is over, and lets others have a turn that wait for one.
+func (i *instance) mayGoOn() {
 	if i.ctx.Err() != nil {
 		panic(&abort{kind: ErrCancelled, cause: context.Cause(i.ctx)})
 	}

@@ -100,7 +100,7 @@ func Compile(c *abi.Controller) (*Plan, error) {
 	}
 
 	for i, w := range c.Writes {
-		if w.Resource == schema.Any {
+		if w.Resource == schema.Any || !w.Changes() && w.Resource.Name == signers {
 			continue
 		}
 		if _, err := schema.Named(w.Resource); err != nil {
@@ -119,6 +119,9 @@ func Compile(c *abi.Controller) (*Plan, error) {
 	}
 	return p, nil
 }
+
+// signers are what approve and sign are verbs of; there are no objects of it.
+const signers = "signers"
 
 func viewName(c *abi.Controller, i int) string {
 	return fmt.Sprintf("%d (%s, %s)", i, c.Views[i].Name, c.Views[i].Resource)

@@ -1,5 +1,5 @@
-// Package cleaner deletes what has served its time: bootstrap tokens that have expired, requests of pods for
-// certificates that nobody waits for any more, and tokens of service accounts that nobody has used for long.
+// Package cleaner deletes what has served its time: requests for certificates that nobody waits for any more, bootstrap
+// tokens that have expired, and tokens of service accounts that nobody has used for long.
 package cleaner
 
 import (
@@ -30,7 +30,7 @@ const day = 24 * time.Hour
 var Plugin = &sdk.Plugin{
 	Name:    "cleaner",
 	Version: "1.0.0",
-	Description: "Deletes bootstrap tokens that have expired, old requests of pods for certificates, and generated tokens of service " +
+	Description: "Deletes old requests for certificates, bootstrap tokens that have expired, and generated tokens of service " +
 		"accounts that have long been unused.",
 	Settings: []*sdk.Setting{cleanUpPeriod, podCertificateRequest},
 	Check: func(s *sdk.Settings) error {
@@ -40,6 +40,15 @@ var Plugin = &sdk.Plugin{
 		return nil
 	},
 	Controllers: []*sdk.Controller{{
+		Name:           "certificatesigningrequest-cleaner-controller",
+		Alias:          "csrcleaner",
+		Queue:          "csrcleaner",
+		ServiceAccount: "certificate-controller",
+		Reads:          sdk.Views{requests},
+		Writes:         sdk.Writes{certificatesv1.CertificateSigningRequests.Verbs("delete")},
+		Workers:        1,
+		Sync:           syncRequest,
+	}, {
 		Name:              "token-cleaner-controller",
 		Alias:             "tokencleaner",
 		Queue:             "token_cleaner",

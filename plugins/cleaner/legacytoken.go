@@ -70,8 +70,8 @@ func trackedSince(c *sdk.Call) (time.Time, error) {
 	return began.AddDate(0, 0, 1), nil
 }
 
-// unusedSince reports whether a token is older than the time, and hasn't been used since that day. What says of its last
-// use what is no date may have been.
+// unusedSince reports whether a token is older than the time, and hasn't been used since that day. One that says of its
+// last use what is no date may have been.
 func unusedSince(s *corev1.Secret, t time.Time) bool {
 	used, ok := s.Labels.Lookup(lastUsed)
 	return !s.Deleting() && s.Annotations.Get(corev1.ServiceAccountNameKey) != "" &&

@@ -32,7 +32,7 @@ const (
 
 func init() { Helpers["x509"] = wrapHelper(parseX509) }
 
-// parseX509 gives an abi.X509.
+// parseX509 returns an abi.X509.
 func parseX509(head string, body []byte) ([]byte, error) {
 	if len(body) > pemMost {
 		return nil, fmt.Errorf("%d bytes of PEM, the limit is %d", len(body), pemMost)
