@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/replicaset"
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
+	"github.com/windlass-dev/windlass/plugins/servicecidr"
 	"github.com/windlass-dev/windlass/plugins/statefulset"
 )
 
@@ -36,5 +37,6 @@ var Plugins = []Plugin{
 	{"replicaset", replicaset.Plugin},
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
+	{"servicecidr", servicecidr.Plugin},
 	{"statefulset", statefulset.Plugin},
 }

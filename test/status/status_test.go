@@ -20,6 +20,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config/kcm"
 	"github.com/windlass-dev/windlass/host/state"
+	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/windlass"
 	"github.com/windlass-dev/windlass/test/workload"
@@ -151,12 +152,15 @@ func TestNothingIsToldThatMayNotBeSeen(t *testing.T) {
 	}
 	c.Apply(t, []byte(runWindlass(t, "rbac", "replicaset", "--use-service-account-credentials", "--bindings", "--user",
 		"system:serviceaccount:lean:windlass")))
+	controllers := []string{"*"}
+	for _, x := range builtin.Controllers() {
+		if x.PartOf == "" && x.Plugin.Folder != "replicaset" {
+			controllers = append(controllers, "-"+x.Name)
+		}
+	}
 	p := windlass.SpawnReplica(t, c, windlass.Replica{Name: "lean",
-		Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"}, "*",
-		"-daemonset", "-deployment", "-endpoint", "-endpointslice", "-ephemeral-volume", "-garbagecollector",
-		"-horizontalpodautoscaling", "-job",
-		"-namespace", "-podgc", "-pv-protection", "-root-ca-cert-publisher", "-serviceaccount", "-statefulset",
-		"-volumeattributesclass-protection-controller")
+		Kubeconfig: windlass.Kubeconfig(t, c, "lean", "windlass"), Fields: "leaderElection: {leaderElect: false}"},
+		controllers...)
 	p.AwaitReady(t)
 
 	if said := runAgainst(t, c, p, "status"); !strings.Contains(said, "Nothing is wrong") ||
