@@ -284,8 +284,8 @@ type Write struct {
 	Resource Resource `json:"resource"`
 	// Subresource is the one that may be written, such as "status"; empty: the objects themselves.
 	Subresource string `json:"subresource,omitempty"`
-	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection; no effect has the verb escalate, it
-	// is for who writes roles with rights that he hasn't. An update travels as update if that is among them, else as
+	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection; no effect has the verb escalate,
+	// it is for who writes roles with rights that he hasn't. An update travels as update if that is among them, else as
 	// patch. Required.
 	Verbs []string `json:"verbs"`
 }

@@ -102,8 +102,8 @@ func objects(r *world.Rand) (all []runtime.Object) {
 func cidr(r *world.Rand, name string) *networkingv1.ServiceCIDR {
 	c := &networkingv1.ServiceCIDR{
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: r.UID(), CreationTimestamp: r.Ago(3000), Finalizers: finalizers(r)},
-		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{world.Of(r, world.Of(r, prefixes4...), world.Of(r, prefixes6...))}},
 	}
+	c.Spec.CIDRs = []string{world.Of(r, world.Of(r, prefixes4...), world.Of(r, prefixes6...))}
 	if r.One(2) {
 		second(r, c)
 	}
