@@ -207,8 +207,8 @@ type Rule struct {
 	// Resources are plurals such as "pods", with a subresource where that is meant, "pods/status"; "*" is all resources
 	// and their subresources, "*/scale" that subresource of all. Required.
 	Resources []string `json:"resources"`
-	// Verbs are get, list, watch, create, update, patch, delete, deletecollection, escalate, or "*" for all of them. An
-	// eviction is a create of pods/eviction. Required.
+	// Verbs are get, list, watch, create, update, patch, delete, deletecollection, approve, escalate, sign, or "*" for all
+	// of them. An eviction is a create of pods/eviction. Required.
 	Verbs []string `json:"verbs"`
 	// Namespaces are those whose objects the rule covers. A Namespace object is in itself; other objects without a
 	// namespace are in none of them. Default: none, which is all namespaces and what is in no namespace.

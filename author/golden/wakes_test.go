@@ -45,6 +45,7 @@ func TestWakesOfWhatWasAsked(t *testing.T) {
 			return nil
 		},
 	}}}
+
 	file := writeFile(t, "wakes.yaml", `
 objects:
 - {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
@@ -57,6 +58,7 @@ events:
 - {what: not asked for, of: ConfigMap hours, change: {data: {a: b}}, wakes: []}
 - {what: nobody asked, add: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: office, name: prices}}, wakes: []}
 `)
+
 	all, err := golden.CheckWakes(guesttest.Native(p), file)
 	if err != nil || len(all) != 3 {
 		t.Fatalf("%d events, %v", len(all), err)

@@ -150,6 +150,14 @@ func (res *resource) patched(r *Request, old runtime.Object) (runtime.Object, er
 		return nil, err
 	}
 
+	if r.patch == types.ApplyYAMLPatchType {
+		o, err := res.applied(r, v)
+		if err != nil {
+			return nil, err
+		}
+		return internal(o)
+	}
+
 	was, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/discovery"
+	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	revisions "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
 	daemonsets "k8s.io/kubernetes/pkg/registry/apps/daemonset/storage"
@@ -38,6 +39,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/service"
 	serviceaccounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
 	slices "k8s.io/kubernetes/pkg/registry/discovery/endpointslice/storage"
+	addresses "k8s.io/kubernetes/pkg/registry/networking/ipaddress/storage"
+	cidrs "k8s.io/kubernetes/pkg/registry/networking/servicecidr/storage"
 	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 
 	"k8s.io/utils/clock"
@@ -49,6 +52,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/certificates/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
@@ -61,6 +65,7 @@ var (
 	accessV1    = schema.GroupVersion{Group: "authorization.k8s.io", Version: "v1"}
 	certsV1     = schema.GroupVersion{Group: "certificates.k8s.io", Version: "v1"}
 	discoveryV1 = schema.GroupVersion{Group: discovery.GroupName, Version: "v1"}
+	networkV1   = schema.GroupVersion{Group: networking.GroupName, Version: "v1"}
 	scalingV2   = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
 	storageV1   = schema.GroupVersion{Group: storage.GroupName, Version: "v1"}
 )
@@ -149,6 +154,10 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 		map[string]rest.Storage{"status": scalerStatus}, e)
 	class, e := classes.NewREST(o)
 	add(storageV1, "volumeattributesclasses", "VolumeAttributesClass", class, nil, e)
+	cidr, cidrStatus, e := cidrs.NewREST(o)
+	add(networkV1, "servicecidrs", "ServiceCIDR", cidr, map[string]rest.Storage{"status": cidrStatus}, e)
+	address, e := addresses.NewREST(o)
+	add(networkV1, "ipaddresses", "IPAddress", address, nil, e)
 	return all, err
 }
 

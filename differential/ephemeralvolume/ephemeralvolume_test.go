@@ -135,8 +135,8 @@ func claimSpec(r *world.Rand) corev1.PersistentVolumeClaimSpec {
 		},
 		StorageClassName:          world.Maybe(r, world.Of(r, "fast", "")),
 		VolumeAttributesClassName: world.Maybe(r, "gold"),
-		VolumeMode:                world.Maybe(r, world.Of(r, corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock)),
 	}
+	s.VolumeMode = world.Maybe(r, world.Of(r, corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock))
 	if r.One(4) {
 		s.Selector = &metav1.LabelSelector{MatchLabels: r.Labels("web")}
 	}

@@ -21,7 +21,7 @@ import (
 type Lines map[string]string
 
 // unlooked resources are nobody's affair here; events are looked at by themselves.
-var unlooked = []string{"events", "leases", "ipaddresses", "servicecidrs", "csinodes"}
+var unlooked = []string{"events", "leases", "ipaddresses", "csinodes"}
 
 // Look returns what there is in namespaces now, as [Lines] by namespace: objects without what two runs of the same
 // don't have in common, and events. Under "" are those objects without a namespace that the API server didn't come
