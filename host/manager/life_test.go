@@ -329,16 +329,17 @@ func TestWorkersOfAController(t *testing.T) {
 	}
 	workers(3, 7)
 
-	w.configure(nil, func(k *config.Configuration) {
-		k.Plugins = []config.Plugin{{Name: "greeter", Controllers: []config.PluginController{{Name: "greeter-0", Workers: 2}}}}
-	})
+	configure := func(c config.PluginController) {
+		w.configure(nil, func(k *config.Configuration) {
+			k.Plugins = []config.Plugin{{Name: "greeter", Controllers: []config.PluginController{c}}}
+		})
+	}
+	configure(config.PluginController{Name: "greeter-0", Workers: 2})
 	workers(2, 1)
 
-	w.configure(nil, func(k *config.Configuration) {
-		k.Plugins = []config.Plugin{{Name: "greeter", Controllers: []config.PluginController{{Name: "greeter-2", Workers: 5}}}}
-	})
+	configure(config.PluginController{Name: "greeter-2", Workers: 5})
 	w.eventually("it is refused", func(s *state.Status) bool {
-		return strings.Contains(s.Refused, "controllers[greeter-2]: the plugin has no such controller: it has greeter-0, greeter-1")
+		return strings.Contains(s.Refused, "controllers[greeter-2]: the plugin has no such controller: it has greeter-0")
 	})
 	workers(2, 1)
 }
