@@ -80,8 +80,11 @@ plugins:
 		Limits:   Limits{Deadline: metav1.Duration{Duration: 90 * time.Second}, Fuel: 5},
 		Settings: map[string]string{"maxSurge": "3", "App.Kubernetes.io/Name": "X"},
 		API:      API{QPS: 100},
-	}, {Name: "job", Controllers: []PluginController{{Name: "job-controller", Workers: 7}, {Name: "job-orphan-pod-controller"}},
-		Grant: []Rule{}}, {
+	}, {
+		Name:        "job",
+		Controllers: []PluginController{{Name: "job-controller", Workers: 7}, {Name: "job-orphan-pod-controller"}},
+		Grant:       []Rule{},
+	}, {
 		Name: "daemonset",
 		Grant: []Rule{{
 			APIGroups: []string{"apps", ""}, Resources: []string{"daemonsets", "*/status"}, Verbs: []string{"*"},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/discovery"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/kubernetes/pkg/apis/storage"
+	"k8s.io/kubernetes/pkg/apis/rbac"
 	revisions "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
 	daemonsets "k8s.io/kubernetes/pkg/registry/apps/daemonset/storage"
 	deployments "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
@@ -44,6 +45,7 @@ import (
 	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 
 	"k8s.io/utils/clock"
+	clusterroles "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
 
 	_ "k8s.io/kubernetes/pkg/apis/apps/install" // the kinds, their defaults and conversions, in the server's scheme
 	_ "k8s.io/kubernetes/pkg/apis/authorization/install"
@@ -54,6 +56,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/discovery/install"
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 )
@@ -66,6 +69,7 @@ var (
 	certsV1     = schema.GroupVersion{Group: "certificates.k8s.io", Version: "v1"}
 	discoveryV1 = schema.GroupVersion{Group: discovery.GroupName, Version: "v1"}
 	networkV1   = schema.GroupVersion{Group: networking.GroupName, Version: "v1"}
+	rbacV1      = schema.GroupVersion{Group: rbac.GroupName, Version: "v1"}
 	scalingV2   = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
 	storageV1   = schema.GroupVersion{Group: storage.GroupName, Version: "v1"}
 )
@@ -158,6 +162,9 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	add(networkV1, "servicecidrs", "ServiceCIDR", cidr, map[string]rest.Storage{"status": cidrStatus}, e)
 	address, e := addresses.NewREST(o)
 	add(networkV1, "ipaddresses", "IPAddress", address, nil, e)
+	// Without the check that nobody gives what he hasn't: who writes here may do all.
+	role, e := clusterroles.NewREST(o)
+	add(rbacV1, "clusterroles", "ClusterRole", role, nil, e)
 	return all, err
 }
 

@@ -1,0 +1,83 @@
+// Package clusterroleaggregation gives ClusterRoles that aggregate others the rules of those.
+package clusterroleaggregation
+
+import (
+	"slices"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	rbacv1 "github.com/windlass-dev/windlass/sdk/api/rbac/v1"
+	"github.com/windlass-dev/windlass/sdk/labels"
+)
+
+var (
+	roles = sdk.Select(rbacv1.ClusterRoles, sdk.Exists("aggregationRule")).
+		Fields("metadata.name", "aggregationRule", "rules").QuietOn(abi.QuietOwn)
+	aggregated = sdk.Select(rbacv1.ClusterRoles, sdk.SelectedBy(roles, "aggregationRule.clusterRoleSelectors")).
+			Named("aggregated roles").Fields("metadata.name", "metadata.labels", "rules")
+)
+
+// Plugin is the clusterroleaggregation module (pkg/controller/clusterroleaggregation).
+var Plugin = &sdk.Plugin{
+	Name:        "clusterroleaggregation",
+	Version:     "1.0.0",
+	Description: "Gives ClusterRoles that aggregate others the rules of those.",
+	Controllers: []*sdk.Controller{{
+		Name:           "clusterrole-aggregation-controller",
+		Alias:          "clusterrole-aggregation",
+		Queue:          "ClusterRoleAggregator",
+		ServiceAccount: "clusterrole-aggregation-controller",
+		Reads:          sdk.Views{roles, aggregated},
+		// Without escalate the API server lets nobody give what he hasn't himself.
+		Writes:  sdk.Writes{rbacv1.ClusterRoles.Verbs("patch", "escalate")},
+		Workers: 5,
+		Sync:    sync,
+	}},
+}
+
+func sync(c *sdk.Call) error {
+	role, ok := roles.Get(c)
+	if !ok {
+		return nil
+	}
+
+	var rules []rbacv1.PolicyRule
+	selectors := role.AggregationRule.ClusterRoleSelectors
+	for i := range selectors {
+		if err := labels.Check(&selectors[i]); err != nil {
+			return err
+		}
+		for _, other := range aggregated.List(c) {
+			if other.Name != role.Name && labels.Selects(&selectors[i], other.Labels) {
+				rules = appendMissing(rules, other.Rules)
+			}
+		}
+	}
+	if slices.EqualFunc(rules, role.Rules, sameRule) {
+		return nil
+	}
+
+	// Nothing but the rules is to be the controller's. With the UID a role that is gone isn't made anew.
+	applied := &rbacv1.ClusterRole{Rules: rules}
+	applied.Name, applied.UID = role.Name, role.UID
+	c.Add(sdk.Apply(applied))
+	return nil
+}
+
+// appendMissing appends those of more that aren't among the rules.
+func appendMissing(rules, more []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	for _, r := range more {
+		same := func(x rbacv1.PolicyRule) bool { return sameRule(x, r) }
+		if !slices.ContainsFunc(rules, same) {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// sameRule reports whether two rules say the same, in the same order.
+func sameRule(a, b rbacv1.PolicyRule) bool {
+	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) &&
+		slices.Equal(a.Resources, b.Resources) && slices.Equal(a.ResourceNames, b.ResourceNames) &&
+		slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
+}
