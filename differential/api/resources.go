@@ -14,8 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/discovery"
 	"k8s.io/kubernetes/pkg/apis/networking"
-	"k8s.io/kubernetes/pkg/apis/storage"
 	"k8s.io/kubernetes/pkg/apis/rbac"
+	"k8s.io/kubernetes/pkg/apis/storage"
 	revisions "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
 	daemonsets "k8s.io/kubernetes/pkg/registry/apps/daemonset/storage"
 	deployments "k8s.io/kubernetes/pkg/registry/apps/deployment/storage"
@@ -44,8 +44,8 @@ import (
 	cidrs "k8s.io/kubernetes/pkg/registry/networking/servicecidr/storage"
 	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 
-	"k8s.io/utils/clock"
 	clusterroles "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
+	"k8s.io/utils/clock"
 
 	_ "k8s.io/kubernetes/pkg/apis/apps/install" // the kinds, their defaults and conversions, in the server's scheme
 	_ "k8s.io/kubernetes/pkg/apis/authorization/install"
