@@ -102,7 +102,7 @@ func (p *Plan) compileAsk(a *abi.Ask) (*ask, error) {
 		if i := slices.IndexFunc(v.asks, func(s source) bool { return s.text == a.Path }); i >= 0 {
 			q.path, q.indexed = &v.asks[i], true
 		} else {
-			s, err := sourceAt(m, "", a.Path)
+			s, err := sourceAt(m, "", strings.Clone(a.Path)) // as above
 			if err != nil {
 				return nil, fmt.Errorf("view %s: %w", v.Name, err)
 			}

@@ -94,3 +94,25 @@ func TestTalliesHaveNamesOfTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// What a key has asked for outlives the buffer that the question came in, with its path and its values.
+func TestQuestionsHaveTextsOfTheirOwn(t *testing.T) {
+	p, w := compileWithWorld(t, abi.Controller{Name: "c", Views: []abi.View{
+		{Name: "claims", Resource: claims},
+		{Name: "asked", Resource: pods, Lazy: true, Fields: []string{"metadata.labels[a.b/c]"}},
+	}})
+	e, _ := w.applyObject(pods, "x", "web", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "x", Name: "web", UID: "1", Labels: map[string]string{"a.b/c": "d"},
+	}})
+
+	buffer := []byte("metadata.labels[a.b/c]d")
+	text := unsafe.String(&buffer[0], len(buffer))
+	q, err := p.compileAsk(&abi.Ask{View: 1, Path: text[:len(text)-1], Values: []string{text[len(text)-1:]}})
+	if err != nil || !q.coversObject(e.New) {
+		t.Fatalf("the object isn't covered: %v", err)
+	}
+	clear(buffer)
+	if !q.coversObject(e.New) {
+		t.Error("the question is another one when its buffer is")
+	}
+}

@@ -25,15 +25,10 @@ func inUse(c *sdk.Call, cidr *networkingv1.ServiceCIDR) bool {
 		return false // its addresses are the others' as well
 	}
 
-	ask := abi.Ask{Path: family, Values: familiesOf(own)}
-	if name := string(c.State()); name != "" {
-		ask.Names = []string{name}
-		if orphaned(c, ask, own, others) != "" {
-			return true
-		}
-		ask.Names = nil
+	if name := string(c.State()); name != "" && orphaned(c, abi.Ask{Names: []string{name}}, own, others) != "" {
+		return true
 	}
-	name := orphaned(c, ask, own, others)
+	name := orphaned(c, abi.Ask{}, own, others)
 	c.SetState([]byte(name))
 	return name != ""
 }
@@ -41,9 +36,11 @@ func inUse(c *sdk.Call, cidr *networkingv1.ServiceCIDR) bool {
 // orphaned returns the name of one of the addresses asked for that is in one of our own prefixes and in none of the
 // others, empty where there is none.
 func orphaned(c *sdk.Call, ask abi.Ask, own, others []netip.Prefix) string {
+	families := familiesOf(own)
 	for _, o := range addresses.Ask(c, ask) {
 		a, err := netip.ParseAddr(o.Name)
-		if err == nil && isAssignable(a, own) && !isAssignable(a, others) {
+		if err == nil && slices.Contains(families, o.Labels.Get(networkingv1.LabelIPAddressFamily)) &&
+			isAssignable(a, own) && !isAssignable(a, others) {
 			return o.Name
 		}
 	}
