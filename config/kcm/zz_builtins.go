@@ -4,6 +4,10 @@ package kcm
 
 // builtins are the controllers that are here.
 var builtins = map[string]builtin{
+	"certificatesigningrequest-cleaner-controller": {plugin: "cleaner", several: true, settings: map[string]string{
+		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
+		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
+	}},
 	"token-cleaner-controller": {plugin: "cleaner", several: true, settings: map[string]string{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
@@ -16,7 +20,9 @@ var builtins = map[string]builtin{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
 	}},
-	"cronjob-controller": {plugin: "cronjob"},
+	"clusterrole-aggregation-controller":             {plugin: "clusterroleaggregation"},
+	"cronjob-controller":                             {plugin: "cronjob"},
+	"certificatesigningrequest-approving-controller": {plugin: "csrapproving"},
 	"daemonset-controller": {plugin: "daemonset", settings: map[string]string{
 		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
 	}},

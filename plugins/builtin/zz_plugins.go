@@ -4,7 +4,9 @@ package builtin
 
 import (
 	"github.com/windlass-dev/windlass/plugins/cleaner"
+	"github.com/windlass-dev/windlass/plugins/clusterroleaggregation"
 	"github.com/windlass-dev/windlass/plugins/cronjob"
+	"github.com/windlass-dev/windlass/plugins/csrapproving"
 	"github.com/windlass-dev/windlass/plugins/daemonset"
 	"github.com/windlass-dev/windlass/plugins/deployment"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
@@ -28,7 +30,9 @@ import (
 // Plugins are all, in the order of their folders' names.
 var Plugins = []Plugin{
 	{"cleaner", cleaner.Plugin},
+	{"clusterroleaggregation", clusterroleaggregation.Plugin},
 	{"cronjob", cronjob.Plugin},
+	{"csrapproving", csrapproving.Plugin},
 	{"daemonset", daemonset.Plugin},
 	{"deployment", deployment.Plugin},
 	{"endpoints", endpoints.Plugin},
