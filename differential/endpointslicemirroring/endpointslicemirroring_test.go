@@ -345,7 +345,9 @@ func change(r *world.Rand, e *discoveryv1.EndpointSlice) {
 		slices.Reverse(e.Endpoints)
 		slices.Reverse(e.Ports)
 	case 5:
-		e.Ports = []discoveryv1.EndpointPort{{Name: world.Ptr("other"), Port: world.Ptr(int32(9)), Protocol: world.Ptr(corev1.ProtocolTCP)}}
+		e.Ports = []discoveryv1.EndpointPort{
+			{Name: world.Ptr("other"), Port: world.Ptr(int32(9)), Protocol: world.Ptr(corev1.ProtocolTCP)},
+		}
 	case 6:
 		for i := range e.Endpoints {
 			e.Endpoints[i].Conditions.Ready = world.Ptr(!r.One(2))

@@ -26,6 +26,7 @@ func loosen(
 	if err != nil {
 		return nil, nil, err
 	}
+
 	failed, touched := false, false
 	for _, q := range writes {
 		if q.Resource != current {
@@ -47,6 +48,7 @@ func loosen(
 			lines = append(lines, fmt.Sprintf("%s of a slice of %s", q.Verb, e.AddressType))
 		}
 	}
+
 	slices.Sort(lines)
 	if failed || !touched {
 		return rest, lines, nil

@@ -75,7 +75,8 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 			}
 			differ.Inc()
 			s.differences.Add(*d)
-			klog.InfoS("The shadow's answer differs from the running version's", "controller", name, "key", d.Key, "shadow", shortDigest(d.Shadow),
+			klog.InfoS("The shadow's answer differs from the running version's", "controller", name,
+				"key", d.Key, "shadow", shortDigest(d.Shadow),
 				"difference", strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
 		}})
 	}

@@ -166,7 +166,7 @@ func key(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) string {
 	return k
 }
 
-// optional tells an empty text from none.
+// optional returns a text that differs where there is none and where it is empty.
 func optional[T ~string](p *T) string {
 	if p == nil {
 		return "-"

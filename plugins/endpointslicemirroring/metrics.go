@@ -57,7 +57,8 @@ func (t *totals) observe(c *sdk.Call) {
 	removed.Add(c, float64(t.removed))
 }
 
-// record tells of addresses that aren't mirrored. What the second event has counts the invalid ones, too, as upstream's.
+// record reports addresses that aren't mirrored. The number in the second event counts the invalid ones, too, as
+// upstream's.
 func (p passedOver) record(c *sdk.Call, e *corev1.Endpoints, most int) {
 	skipped.Add(c, float64(p.all))
 	if p.invalid > 0 {
