@@ -121,7 +121,7 @@ func day(r *world.Rand) string {
 func legacyToken(r *world.Rand, namespace string, i int) *corev1.Secret {
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("token-%d", i), Namespace: namespace, UID: r.UID()},
-		Type: corev1.SecretTypeServiceAccountToken, Data: map[string][]byte{"token": []byte("secret")}}
+		Type:       corev1.SecretTypeServiceAccountToken, Data: map[string][]byte{"token": []byte("secret")}}
 	s.CreationTimestamp = r.Ago(7 * 24 * 3600)
 	if r.One(8) {
 		s.CreationTimestamp = metav1.NewTime(r.Ago(0).Add(-period))
