@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprint(f.Output(), usage)
 		f.PrintDefaults()
 	}
-	names := f.String("scenarios", "", "names of scenarios, separated by commas; all by default: see -list")
+	names := f.String("scenarios", "", "names of scenarios, separated by commas; by default all but those that -list says are only measured where named")
 	list := f.Bool("list", false, "list the scenarios and end")
 	failover := f.Bool("failover", false, "kill leaders, and tell how long it takes until their successors write, "+
 		"instead of scenarios: those of their bases, start-empty and start-pods")
@@ -94,8 +94,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *list {
-		for _, s := range o.Scenarios {
-			fmt.Fprintf(out, "%-14s %s\n", s.Name, s.Title(o.Full))
+		for _, s := range scenario.All {
+			if !o.Full && s.Full && !s.Named {
+				continue
+			}
+			title := s.Title(o.Full)
+			if s.Named {
+				title += " (only where it is named)"
+			}
+			fmt.Fprintf(out, "%-14s %s\n", s.Name, title)
 		}
 		return nil
 	}
@@ -132,12 +139,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return r.Print(out)
 }
 
-// chooseScenarios returns the scenarios of the names, or all of the form.
+// chooseScenarios returns the scenarios of the names, or all of the form but those that are only measured by name.
 func chooseScenarios(names string, full bool) ([]*scenario.Scenario, error) {
 	var all []*scenario.Scenario
 	if names == "" {
 		for _, s := range scenario.All {
-			if full || !s.Full {
+			if !s.Named && (full || !s.Full) {
 				all = append(all, s)
 			}
 		}

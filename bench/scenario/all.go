@@ -5,6 +5,7 @@ import "context"
 // All are the scenarios, in the order in which those of one base run.
 var All = []*Scenario{
 	startEmpty, idleEmpty, scale, rolling, flips, job, cascade, autoscalers,
+	cronJobs, mirrored, finished,
 	heartbeats, daemons,
 	startLoaded, idleLoaded,
 	growthScenario(Grown[0]), growthScenario(Grown[1]), growthScenario(Grown[2]),

@@ -27,6 +27,7 @@ type Scenario struct {
 	Base  *Base
 	Start bool                                // what is measured is the manager's start; there is nothing to do
 	Full  bool                                // only in the full form
+	Named bool                                // only where it is asked for by its name
 	Setup func(context.Context, *World) error // before the clock starts; nil for none
 	Act   func(context.Context, *World) error // what is measured
 }
