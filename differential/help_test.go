@@ -16,12 +16,15 @@ import (
 	rootca "k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
 	cronjob "k8s.io/kubernetes/pkg/controller/cronjob/metrics"
 	daemonset "k8s.io/kubernetes/pkg/controller/daemon/metrics"
+	mirroring "k8s.io/kubernetes/pkg/controller/endpointslicemirroring/metrics"
 	garbagecollector "k8s.io/kubernetes/pkg/controller/garbagecollector/metrics"
 	job "k8s.io/kubernetes/pkg/controller/job/metrics"
 	autoscaler "k8s.io/kubernetes/pkg/controller/podautoscaler/monitor"
 	podgc "k8s.io/kubernetes/pkg/controller/podgc/metrics"
 	replicaset "k8s.io/kubernetes/pkg/controller/replicaset/metrics"
 	statefulset "k8s.io/kubernetes/pkg/controller/statefulset/metrics"
+	finished "k8s.io/kubernetes/pkg/controller/ttlafterfinished/metrics"
+	ephemeral "k8s.io/kubernetes/pkg/controller/volume/ephemeral/metrics"
 
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/plugins/builtin"
@@ -35,8 +38,8 @@ func upstreamHelps(t *testing.T) map[string]string {
 	t.Helper()
 	for _, register := range []func(){
 		autoscaler.Register, controllers.Register, cronjob.Register, daemonset.Register, endpointslice.RegisterMetrics,
-		garbagecollector.Register,
-		informer.Register, job.Register, podgc.RegisterMetrics, statefulset.Register,
+		ephemeral.RegisterMetrics, finished.Register, garbagecollector.Register, informer.Register, job.Register,
+		mirroring.RegisterMetrics, podgc.RegisterMetrics, statefulset.Register,
 	} {
 		register()
 	}

@@ -18,7 +18,10 @@ func (s *Server) Served() []*metav1.APIResourceList {
 			l = &metav1.APIResourceList{GroupVersion: version}
 			byVersion[version] = l
 		}
-		verbs := metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+		verbs := metav1.Verbs{"create"}
+		if r.keepsObjects() {
+			verbs = append(verbs, "delete", "get", "list", "patch", "update", "watch")
+		}
 		if _, ok := r.storage.(rest.CollectionDeleter); ok {
 			verbs = append(verbs, "deletecollection")
 		}

@@ -84,6 +84,12 @@ type resource struct {
 	of map[string]rest.Storage
 }
 
+// keepsObjects reports whether there are objects of the resource, which can be listed and watched.
+func (res *resource) keepsObjects() bool {
+	_, ok := res.storage.(rest.Lister)
+	return ok
+}
+
 // registry makes the storages of all resources that the server serves.
 func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	add := func(gv schema.GroupVersion, plural, kind string, s rest.Storage, of map[string]rest.Storage, e error) {

@@ -217,10 +217,12 @@ func same(a, b runtime.Object) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// Resources returns all resources that are served.
+// Resources returns all resources that are served and of which there are objects: a review is only answered.
 func (s *Server) Resources() (all []schema.GroupVersionResource) {
-	for gvr := range s.resources {
-		all = append(all, gvr)
+	for gvr, r := range s.resources {
+		if r.keepsObjects() {
+			all = append(all, gvr)
+		}
 	}
 	return all
 }
