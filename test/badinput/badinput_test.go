@@ -107,7 +107,7 @@ func TestOneClearError(t *testing.T) {
 			[]string{"clientConnection.kubeconfig", noKubeconf, "no such file"}},
 		{"a kubeconfig that is none", []string{"run", "--kubeconfig", badKubeconf},
 			[]string{"clientConnection.kubeconfig", badKubeconf}},
-		{"no kubeconfig at all", []string{"run"}, []string{"clientConnection.kubeconfig", "give --kubeconfig"}},
+		{"no kubeconfig at all", []string{"run"}, []string{"clientConnection.kubeconfig", "set --kubeconfig"}},
 		{"no plugin folder", []string{"run", "--plugin-folder", noFolder},
 			[]string{"pluginFolder", noFolder, "make the folder"}},
 		{"a plugin folder that is a file", []string{"run", "--plugin-folder", good},
