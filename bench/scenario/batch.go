@@ -64,7 +64,8 @@ func cronJob(i int, due time.Time) *batchv1.CronJob {
 
 // mirrored are Endpoints that somebody writes for services without selector.
 var mirrored = &Scenario{
-	Name: "mirrored", Named: true, Base: empty, Title: titleWithNumbers("%d Endpoints of services without selector", 1000, 1000),
+	Name: "mirrored", Named: true, Base: empty,
+	Title: titleWithNumbers("%d Endpoints of services without selector", 1000, 1000),
 	Setup: func(ctx context.Context, w *World) error {
 		if err := w.namespace(ctx, "mirrored"); err != nil {
 			return err
@@ -80,7 +81,8 @@ var mirrored = &Scenario{
 		w.Events = 1000
 		return w.addWallTime(func() error {
 			if err := parallel(ctx, 1000, 32, func(ctx context.Context, i int) error {
-				e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("service-", i)}} //nolint:staticcheck // what is mirrored
+				e := &corev1.Endpoints{} //nolint:staticcheck // what is mirrored
+				e.Name = fmt.Sprint("service-", i)
 				s := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Port: 80}}}
 				for k := range 10 {
 					s.Addresses = append(s.Addresses, corev1.EndpointAddress{IP: fmt.Sprintf("10.%d.%d.%d", 100+k, i/250, i%250)})
