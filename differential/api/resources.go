@@ -42,9 +42,8 @@ import (
 	slices "k8s.io/kubernetes/pkg/registry/discovery/endpointslice/storage"
 	addresses "k8s.io/kubernetes/pkg/registry/networking/ipaddress/storage"
 	cidrs "k8s.io/kubernetes/pkg/registry/networking/servicecidr/storage"
-	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
-
 	clusterroles "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
+	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 	"k8s.io/utils/clock"
 
 	_ "k8s.io/kubernetes/pkg/apis/apps/install" // the kinds, their defaults and conversions, in the server's scheme

@@ -102,5 +102,6 @@ func provide(c *sdk.Call, pod *corev1.Pod, v *corev1.Volume, there []*corev1.Per
 		failures.Add(c, 1)
 		return sdk.Errors("create PVC ", name, ": ", err.Error())
 	}
+	failures.Add(c, 0) // which is told also while there is none
 	return nil
 }

@@ -36,6 +36,7 @@ var Helpers = map[string]sandbox.Helper{
 	"json_form":     wrapHelper(jsonForm),
 	"protobuf_form": wrapHelper(protobufForm),
 	"template_hash": wrapHelper(templateHash),
+	"x509":          wrapHelper(parseX509),
 }
 
 // CallHelper calls one of [Helpers], for plugins that run natively: see sdk.Helpers.

@@ -30,8 +30,6 @@ const (
 	rsaMost = 8192     // bits of a key that a signature is checked with
 )
 
-func init() { Helpers["x509"] = wrapHelper(parseX509) }
-
 // parseX509 returns an abi.X509.
 func parseX509(head string, body []byte) ([]byte, error) {
 	if len(body) > pemMost {
