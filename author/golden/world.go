@@ -3,6 +3,7 @@ package golden
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -12,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
-	clientcache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -30,55 +30,12 @@ type world struct {
 }
 
 type store struct {
-	clientcache.Indexer
+	*views.Indexed
 	resource *schema.Resource
 	mask     *schema.Mask
 }
 
-func (s *store) Get(namespace, name string) *cache.Object {
-	key := name
-	if namespace != "" {
-		key = namespace + "/" + name
-	}
-	o, ok, _ := s.Indexer.GetByKey(key)
-	if !ok {
-		return nil
-	}
-	return o.(*cache.Object)
-}
-
-func (s *store) ByIndex(index, value string) []*cache.Object {
-	list, err := s.Indexer.ByIndex(index, value)
-	if err != nil {
-		panic(err) // the plan asked for an index that it didn't declare
-	}
-	return objects(list)
-}
-
-func (s *store) List() []*cache.Object { return objects(s.Indexer.List()) }
-func (s *store) Version() string       { return "1000" }
-
-func objects(list []any) []*cache.Object {
-	out := make([]*cache.Object, len(list))
-	for i, o := range list {
-		out[i] = o.(*cache.Object)
-	}
-	return out
-}
-
-func (w *world) Store(r abi.Resource) views.Store {
-	if r == schema.Any {
-		all := views.Joint{}
-		for _, s := range w.stores {
-			all = append(all, s)
-		}
-		return all
-	}
-	if s, ok := w.stores[r]; ok {
-		return s
-	}
-	return nil
-}
+func (w *world) Store(r abi.Resource) views.Store { return views.StoreOf(w.stores, r) }
 
 // newWorld makes the stores that a plan needs, those of all resources as objects come; with cut, objects are projected
 // to what the plan asks to keep. Objects are of built-in kinds and of the custom ones.
@@ -136,24 +93,26 @@ func (w *world) storeFor(res *schema.Resource) (*store, error) {
 		return s, nil
 	}
 
-	indexers := clientcache.Indexers{}
+	indexers := map[string]cache.Indexer{}
 	var fields []string
 	for _, n := range w.needs {
 		if n.Resource != res.Resource && n.Resource != schema.Any {
 			continue
 		}
 		fields = append(fields, n.Fields...)
-		for name, x := range n.Indexers {
-			indexers[name] = func(o any) ([]string, error) { return x.Values(o.(*cache.Object)), nil }
-		}
+		maps.Copy(indexers, n.Indexers)
 	}
 	if fields == nil {
 		return nil, nil
 	}
 
-	s := &store{resource: res, Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, indexers)}
+	indexed, err := views.NewIndexed(indexers)
+	if err != nil {
+		return nil, err
+	}
+	indexed.Current = "1000"
+	s := &store{Indexed: indexed, resource: res}
 	if w.cut {
-		var err error
 		if s.mask, err = res.Message.Mask(append([]string{"metadata.name", "metadata.namespace", "metadata.uid",
 			"metadata.resourceVersion"}, fields...)...); err != nil {
 			return nil, err
@@ -267,5 +226,5 @@ func (w *world) addObject(o *cache.Object) error {
 		}
 		o.Raw = cut
 	}
-	return s.Indexer.Add(o)
+	return s.Add(o)
 }

@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -110,11 +109,7 @@ func (c *Cluster) sortedObjects(r abi.Resource) []*Object {
 
 // everything returns all objects, sorted by resource and name.
 func (c *Cluster) everything() (out []*Object, kinds []*kind) {
-	rs := slices.SortedFunc(maps.Keys(c.objects), func(a, b abi.Resource) int {
-		return cmp.Compare(a.String(),
-			b.String())
-	})
-	for _, r := range rs {
+	for _, r := range schema.Sorted(c.objects) {
 		for _, o := range c.sortedObjects(r) {
 			out, kinds = append(out, o), append(kinds, c.kinds[r])
 		}

@@ -14,6 +14,7 @@ import (
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/views"
 )
 
@@ -391,7 +392,7 @@ func (r *run) runStep() (bool, error) {
 // staysBehind reports whether a resource's cache stays behind for now. In every other run out of order one resource's
 // does for some twenty steps, or until nothing else can go on.
 func (r *run) staysBehind(res abi.Resource) bool {
-	all := r.process.caches.resources()
+	all := schema.Sorted(r.process.caches.stores)
 	return r.scenario.Seed%2 == 0 && all[int(r.scenario.Seed/2)%len(all)] == res && r.rand.IntN(20) > 0
 }
 

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
@@ -82,21 +81,12 @@ func (p *caches) fillBacklogs() {
 // resourcesBehind returns the resources that have a backlog, sorted.
 func (p *caches) resourcesBehind() (all []abi.Resource) {
 	p.fillBacklogs()
-	for r, s := range p.stores {
-		if len(s.backlog) > 0 {
+	for _, r := range schema.Sorted(p.stores) {
+		if len(p.stores[r].backlog) > 0 {
 			all = append(all, r)
 		}
 	}
-	slices.SortFunc(all, func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
 	return all
-}
-
-// resources are what is read.
-func (p *caches) resources() []abi.Resource {
-	return slices.SortedFunc(maps.Keys(p.stores), func(a, b abi.Resource) int {
-		return strings.Compare(a.String(),
-			b.String())
-	})
 }
 
 // takeChange takes the first change of a backlog into the store.
@@ -121,20 +111,7 @@ func (p *caches) takeChange(r abi.Resource) (e cache.Event, err error) {
 }
 
 // Store returns a resource's cache.
-func (p *caches) Store(r abi.Resource) views.Store {
-	if r == schema.Any {
-		all := views.Joint{}
-		for _, r := range slices.SortedFunc(maps.Keys(p.stores),
-			func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) }) {
-			all = append(all, p.stores[r])
-		}
-		return all
-	}
-	if s, ok := p.stores[r]; ok {
-		return s
-	}
-	return nil
-}
+func (p *caches) Store(r abi.Resource) views.Store { return views.StoreOf(p.stores, r) }
 
 // Get returns an object.
 func (s *store) Get(namespace, n string) *cache.Object { return s.objects[objectName(namespace, n)] }

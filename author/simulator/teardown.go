@@ -2,14 +2,13 @@ package simulator
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // keyResources are the resources whose objects are the keys of controllers under test.
@@ -21,10 +20,7 @@ func (r *run) keyResources() []abi.Resource {
 			all[m.Views[m.Key.View].Resource] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b abi.Resource) int {
-		return strings.Compare(a.String(),
-			b.String())
-	})
+	return schema.Sorted(all)
 }
 
 // keyObjects are the keys' objects that people made.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	clientcache "k8s.io/client-go/tools/cache"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/author/guest"
@@ -39,7 +38,6 @@ type Plugin struct {
 	labels   *views.Labels
 	writer   *effects.Writer
 	stores   map[abi.Resource]*store
-	version  uint64
 	cluster  *api.Cluster
 	stays    bool
 
@@ -178,64 +176,24 @@ func (p *Plugin) need(n views.Need, r abi.Resource) error {
 		if err != nil {
 			return err
 		}
-		p.stores[r] = &store{Indexer: clientcache.NewIndexer(clientcache.MetaNamespaceKeyFunc, clientcache.Indexers{}),
-			resource: res, version: &p.version}
+		indexed, err := views.NewIndexed(nil)
+		if err != nil {
+			return err
+		}
+		indexed.Current = "0"
+		p.stores[r] = &store{Indexed: indexed, resource: res}
 	}
-	indexers := clientcache.Indexers{}
-	for name, x := range n.Indexers {
-		indexers[name] = func(o any) ([]string, error) { return x.Values(o.(*cache.Object)), nil }
-	}
-	return p.stores[r].AddIndexers(indexers)
+	return p.stores[r].Index(n.Indexers)
 }
 
 // store is the cache of one resource.
 type store struct {
-	clientcache.Indexer
+	*views.Indexed
 	resource *schema.Resource
-	version  *uint64
-}
-
-func (s *store) Get(namespace, name string) *cache.Object {
-	o, ok, _ := s.GetByKey(strings.TrimPrefix(namespace+"/"+name, "/"))
-	if !ok {
-		return nil
-	}
-	return o.(*cache.Object)
-}
-
-func (s *store) ByIndex(index, value string) []*cache.Object {
-	list, err := s.Indexer.ByIndex(index, value)
-	if err != nil {
-		panic(err) // the plan asked for an index that it didn't declare
-	}
-	return objects(list)
-}
-
-func (s *store) List() []*cache.Object { return objects(s.Indexer.List()) }
-func (s *store) Version() string       { return strconv.FormatUint(*s.version, 10) }
-
-func objects(list []any) []*cache.Object {
-	out := make([]*cache.Object, len(list))
-	for i, o := range list {
-		out[i] = o.(*cache.Object)
-	}
-	return out
 }
 
 // Store finds a resource's store.
-func (p *Plugin) Store(r abi.Resource) views.Store {
-	if r == schema.Any {
-		all := views.Joint{}
-		for _, s := range p.stores {
-			all = append(all, s)
-		}
-		return all
-	}
-	if s, ok := p.stores[r]; ok {
-		return s
-	}
-	return nil
-}
+func (p *Plugin) Store(r abi.Resource) views.Store { return views.StoreOf(p.stores, r) }
 
 // object brings an object into the caches' form.
 func (s *store) object(o runtime.Object) (*cache.Object, error) {
@@ -342,7 +300,10 @@ func resourceOf(r apischema.GroupVersionResource) abi.Resource {
 
 // Reached says up to which version all caches are current.
 func (p *Plugin) Reached(version uint64) {
-	p.version = version
+	current := strconv.FormatUint(version, 10)
+	for _, s := range p.stores {
+		s.Current = current
+	}
 	for _, w := range p.Wakers {
 		w.Reached(version)
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -127,12 +128,12 @@ func For(r abi.Resource) (*Resource, error) {
 
 // All returns all built-in resources, sorted.
 func All() []abi.Resource {
-	var all []abi.Resource
-	for r := range builtin() {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
-	return all
+	return Sorted(builtin())
+}
+
+// Sorted returns the resources of a map, in the order of their names.
+func Sorted[V any](m map[abi.Resource]V) []abi.Resource {
+	return slices.SortedFunc(maps.Keys(m), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
 }
 
 type builtinType struct {

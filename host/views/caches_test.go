@@ -18,48 +18,9 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// indexStore is client-go's own indexer, as the cache has it.
-type indexStore struct {
-	clientgo.Indexer
-	version string
-}
-
-func objectKey(o any) (string, error) {
-	x := o.(*cache.Object)
-	return x.Namespace + "/" + x.Name, nil
-}
-
-func (s *indexStore) Get(namespace, name string) *cache.Object {
-	o, ok, err := s.GetByKey(namespace + "/" + name)
-	if !ok || err != nil {
-		return nil
-	}
-	return o.(*cache.Object)
-}
-
-func (s *indexStore) ByIndex(index, value string) []*cache.Object {
-	found, err := s.Indexer.ByIndex(index, value)
-	if err != nil {
-		panic(err)
-	}
-	return objects(found)
-}
-
-func (s *indexStore) List() []*cache.Object { return objects(s.Indexer.List()) }
-
-func (s *indexStore) Version() string { return s.version }
-
-func objects(found []any) []*cache.Object {
-	all := make([]*cache.Object, len(found))
-	for i, o := range found {
-		all[i] = o.(*cache.Object)
-	}
-	return all
-}
-
 // world is the caches of all resources that plans need, and the same objects for the brute-force evaluator.
 type world struct {
-	stores  map[abi.Resource]*indexStore
+	stores  map[abi.Resource]*Indexed
 	masks   map[abi.Resource]*schema.Mask
 	schemas map[abi.Resource]*schema.Resource
 	typed   map[abi.Resource]map[string]runtime.Object
@@ -88,7 +49,7 @@ func (w *world) Store(r abi.Resource) Store {
 var anyPool = []abi.Resource{pods, replicasets, deployments, nodesR}
 
 func newWorld(plans ...*Plan) (*world, error) {
-	w := &world{stores: map[abi.Resource]*indexStore{}, masks: map[abi.Resource]*schema.Mask{},
+	w := &world{stores: map[abi.Resource]*Indexed{}, masks: map[abi.Resource]*schema.Mask{},
 		schemas: map[abi.Resource]*schema.Resource{},
 		typed:   map[abi.Resource]map[string]runtime.Object{}, things: map[abi.Resource]map[string]*thing{},
 		wants: map[abi.Resource][]Need{}}
@@ -124,25 +85,14 @@ func (w *world) addNeed(n Need) error {
 	}
 
 	if w.stores[n.Resource] == nil {
-		w.stores[n.Resource] = &indexStore{Indexer: clientgo.NewIndexer(objectKey, clientgo.Indexers{})}
+		w.stores[n.Resource] = &Indexed{Indexer: clientgo.NewIndexer(clientgo.MetaNamespaceKeyFunc, clientgo.Indexers{})}
 		w.schemas[n.Resource], w.masks[n.Resource] = s, mask
 		w.typed[n.Resource], w.things[n.Resource] = map[string]runtime.Object{}, map[string]*thing{}
 	}
 
 	w.masks[n.Resource] = w.masks[n.Resource].Union(mask)
 	w.wants[n.Resource] = append(w.wants[n.Resource], n)
-	have := w.stores[n.Resource].GetIndexers()
-	for name, x := range n.Indexers {
-		if have[name] == nil {
-			if err := w.stores[n.Resource].AddIndexers(clientgo.Indexers{name: func(o any) ([]string, error) {
-				return x.Values(o.(*cache.Object)), nil
-			}}); err != nil {
-				return err
-			}
-		}
-	}
-
-	return nil
+	return w.stores[n.Resource].Index(n.Indexers)
 }
 
 // keptMask returns what the cache keeps of an object, nil for nothing: what those want that keep it, and what all
@@ -189,7 +139,7 @@ func (w *world) applyObject(r abi.Resource, ns, name string, o runtime.Object) (
 	w.version++
 	id, store := ns+"/"+name, w.stores[r]
 	e := cache.Event{Resource: w.schemas[r], Old: store.Get(ns, name)}
-	store.version = strconv.Itoa(w.version)
+	store.Current = strconv.Itoa(w.version)
 
 	gone := func() (cache.Event, bool) {
 		if e.Old == nil {
@@ -211,7 +161,7 @@ func (w *world) applyObject(r abi.Resource, ns, name string, o runtime.Object) (
 	w.typed[r][id], w.things[r][id] = o, newThing(r, o)
 	raw := encodeObject(w.schemas[r], o)
 	full := &cache.Object{Resource: w.schemas[r], Namespace: ns, Name: name, UID: o.(metav1.Object).GetUID(),
-		ResourceVersion: store.version, Raw: raw}
+		ResourceVersion: store.Current, Raw: raw}
 	mask := w.keptMask(full)
 	if mask == nil {
 		e.Moved = e.Old != nil && e.Old.UID == full.UID

@@ -5,11 +5,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
@@ -51,8 +51,7 @@ func TestPlansTogetherWakeWhatEachWakesAlone(t *testing.T) {
 			}
 		}
 
-		all := slices.Collect(maps.Keys(w.stores))
-		slices.SortFunc(all, func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })
+		all := schema.Sorted(w.stores)
 		for range 150 {
 			e, changed := w.randomEvent(r, all)
 			if !changed {
