@@ -342,6 +342,12 @@ func (p *play) difference(kind, key, text string) *Difference {
 	}
 }
 
+// refused makes a difference one of an answer that the host doesn't take.
+func (d *Difference) refused(err error) *Difference {
+	d.Kind, d.Text = "answer", "the plugin's answer is refused: "+err.Error()
+	return d
+}
+
 // objectsOf returns all objects of a cluster.
 func objectsOf(c *api.Cluster) (all []runtime.Object) {
 	for _, gvr := range sorted(c) {
@@ -367,8 +373,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	p.plugin.On(ours)
 	w, err := p.plugin.Sync(key)
 	if err != nil {
-		before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
-		return nil, before, nil
+		return nil, before.refused(err), nil
 	}
 	if p.later[key] || p.handled[key] != nil {
 		waits, err := p.waits(key, ours, w)

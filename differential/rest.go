@@ -165,33 +165,23 @@ func (s *restingSide) tell(key string, r native.Result, requests []*api.Request)
 }
 
 func (p *play) newSide() *restingSide {
-	return &restingSide{
+	s := &restingSide{
 		cluster: p.cluster.Clone(), due: p.due,
 		last: map[string]native.Result{}, did: map[string]bool{}, failed: map[string]int{},
 	}
+	if p.subject.late {
+		s.late = p.rand(p.step*100 + 51)
+	}
+	return s
 }
 
-// rest has both controllers work until they rest, and compares what is left.
-func (p *play) rest(keys []string) (*Difference, error) {
-	before := p.difference("sync", strings.Join(keys, ", "), "")
-	var ourKeys []string
-	for _, key := range keys {
-		if p.missed[key] == "" {
-			ourKeys = append(ourKeys, key)
-		}
-	}
-	f := p.fault(p.rand(p.step*100 + 50))
-	if p.subject.late {
-		f = nil // it would be met by one side and, in another order, not by the other
-	}
-	if f != nil {
-		before.Deed += ", " + f.String()
-	}
-	theirs := p.newSide()
-	theirs.sync = func(key string) (native.Result, error) { return p.native.Sync(key), nil }
-	theirs.show = func(c *api.Change) ([]string, error) {
+// upstreamSide is upstream's controller on a cluster of its own.
+func (p *play) upstreamSide() *restingSide {
+	s := p.newSide()
+	s.sync = func(key string) (native.Result, error) { return p.native.Sync(key), nil }
+	s.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.native.Show(c, false)
-		theirs.events = append(theirs.events, p.native.Handled...)
+		s.events = append(s.events, p.native.Handled...)
 		for key, d := range p.native.Queue.After {
 			if d <= batch {
 				keys = append(keys, key)
@@ -203,24 +193,90 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		}
 		return keys, err
 	}
-	ours := p.newSide()
-	ours.sync = func(key string) (native.Result, error) { return p.plugin.Sync(key) }
-	ours.show = func(c *api.Change) ([]string, error) {
+	return s
+}
+
+// pluginSide is the plugin on a cluster of its own.
+func (p *play) pluginSide() *restingSide {
+	s := p.newSide()
+	s.sync = func(key string) (native.Result, error) { return p.plugin.Sync(key) }
+	s.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.plugin.Show(c, false)
 		p.plugin.Reached(c.Version)
 		return keys, err
 	}
-
 	if p.subject.late {
-		theirs.late, ours.late = p.rand(p.step*100+51), p.rand(p.step*100+51)
-		ours.ready = p.plugin.Ready
+		s.ready = p.plugin.Ready
+	}
+	return s
+}
+
+// rested is both sides at rest, and what is left of each.
+type rested struct {
+	theirs, ours *restingSide
+	names        map[string]string // of those that are alike
+	a, b         remains           // of theirs, of ours
+}
+
+// rest has both controllers work until they rest, and compares what is left.
+func (p *play) rest(keys []string) (*Difference, error) {
+	before := p.difference("sync", strings.Join(keys, ", "), "")
+	f := p.fault(p.rand(p.step*100 + 50))
+	if p.subject.late {
+		f = nil // it would be met by one side and, in another order, not by the other
+	}
+	if f != nil {
+		before.Deed += ", " + f.String()
 	}
 
-	p.plugin.On(ours.cluster)
-	if err := ours.work(ourKeys, f, p.subject); err != nil {
-		before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
-		return before, nil
+	x := &rested{theirs: p.upstreamSide(), ours: p.pluginSide(), names: p.subject.alike(p.cluster)}
+	refused, err := p.work(x, keys, f)
+	if refused != nil {
+		return before.refused(refused), nil
 	}
+	if err != nil {
+		return nil, err
+	}
+
+	p.subject.rename(x.theirs, x.names)
+	p.subject.rename(x.ours, x.names)
+	if x.a, x.b, err = p.remain(x.theirs, x.ours, x.names); err != nil {
+		return nil, err
+	}
+	text := differ(x.a, x.b)
+	// Where caches are late, whether the last sync of several fails, and when it wants the next to be, hangs on what each
+	// saw.
+	if p.subject.late && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
+		text = ""
+	}
+	if p.met(before, x.ours.cluster, text == "") {
+		return nil, nil
+	}
+	lines := x.a.lines
+	if text != "" {
+		if lines, err = p.describe(before, x, keys, text); err != nil {
+			return nil, err
+		}
+		if before.Kind == "answer" || !p.knows(before) || !before.goesOn {
+			return before, nil
+		}
+	}
+	for _, line := range lines {
+		p.past = append(p.past, fmt.Sprintf("%s step %d: %s", time.Now().UTC().Format(time.TimeOnly), p.step, line))
+	}
+	return nil, p.goOn(x)
+}
+
+// work has both work until they rest, the plugin first: which keys both merely wait with upstream's needn't sync. What
+// is refused is an answer of the plugin's.
+func (p *play) work(x *rested, keys []string, f *fault) (refused, err error) {
+	theirs, ours := x.theirs, x.ours
+	p.plugin.On(ours.cluster)
+	woken := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return p.missed[key] != "" })
+	if err := ours.work(woken, f, p.subject); err != nil {
+		return err, nil
+	}
+
 	theirKeys := slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
 		waits := p.later[key] && ours.last[key].Again > 0 || p.handled[key] != nil
 		return waits && !ours.did[key] && slices.Equal(ours.last[key].Events, p.handled[key]) // both wait
@@ -234,79 +290,80 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	if err := theirs.work(theirKeys, f, p.subject); err != nil {
 		return nil, err
 	}
+
 	if p.subject.late {
 		if err := wait(theirs, ours, p.subject); err != nil {
 			return nil, err
 		}
 	}
 	p.syncs += theirs.syncs + ours.syncs
+	return nil, nil
+}
 
-	names := p.subject.alike(p.cluster)
-	p.subject.rename(theirs, names)
-	p.subject.rename(ours, names)
-	a, b, err := p.remain(theirs, ours, names)
+// describe says in a difference what is different. It has the plugin go on with all keys that were synced: where it
+// comes to the same when it is woken for them, a wake-up is what was missing; then it may ask to be woken otherwise. It
+// returns what upstream's controller has left.
+func (p *play) describe(d *Difference, x *rested, keys []string, text string) (lines []string, err error) {
+	d.Text = text + p.missing(slices.Collect(maps.Keys(p.missed)))
+	d.did = strings.Join(x.a.lines, "\n")
+	for _, line := range x.theirs.story {
+		d.past = append(d.past, "upstream's: "+line)
+	}
+	for _, line := range x.ours.story {
+		d.past = append(d.past, "the plugin: "+line)
+	}
+
+	moved := differ(x.a.still(), x.b.still()) != ""
+	synced := union(keys, slices.Collect(maps.Keys(x.theirs.last)))
+	d.parts = p.parts(d, x.a, x.b, synced)
+	if err := x.ours.work(synced, nil, p.subject); err != nil {
+		d.refused(err)
+		return nil, nil
+	}
+	p.subject.rename(x.ours, x.names)
+	a, b, err := p.remain(x.theirs, x.ours, x.names)
 	if err != nil {
 		return nil, err
 	}
-	text := differ(a, b)
-	// Where caches are late, whether the last sync of several fails, and when it wants the next to be, hangs on what each
-	// saw.
-	if p.subject.late && differ(a.still().without(" fails"), b.still().without(" fails")) == "" {
-		text = ""
+	if differ(a, b) == "" || moved && differ(a.still(), b.still()) == "" {
+		d.Kind = "wake"
 	}
-	if p.met(before, ours.cluster, text == "") {
-		return nil, nil
+	if d.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
+		d.Text = strings.TrimPrefix(p.missing(slices.Collect(maps.Keys(p.missed))), "\n") +
+			"\nwhere a sync does this:\n" + strings.Join(a.lines, "\n") + "\n" + text
+		d.parts = nil
 	}
-	if text != "" {
-		before.Text = text + p.missing(slices.Collect(maps.Keys(p.missed)))
-		before.did = strings.Join(a.lines, "\n")
-		for _, line := range theirs.story {
-			before.past = append(before.past, "upstream's: "+line)
-		}
-		for _, line := range ours.story {
-			before.past = append(before.past, "the plugin: "+line)
-		}
-		// Where the plugin comes to the same when it is woken for all these keys, a wake-up is what was missing; then
-		// it may ask to be woken otherwise.
-		moved := differ(a.still(), b.still()) != ""
-		synced := union(keys, slices.Collect(maps.Keys(theirs.last)))
-		before.parts = p.parts(before, a, b, synced)
-		if err := ours.work(synced, nil, p.subject); err != nil {
-			before.Kind, before.Text = "answer", "the plugin's answer is refused: "+err.Error()
-			return before, nil
-		}
-		p.subject.rename(ours, names)
-		if a, b, err = p.remain(theirs, ours, names); err != nil {
-			return nil, err
-		}
-		if differ(a, b) == "" || moved && differ(a.still(), b.still()) == "" {
-			before.Kind = "wake"
-		}
-		if before.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
-			before.Text = strings.TrimPrefix(p.missing(slices.Collect(maps.Keys(p.missed))), "\n") +
-				"\nwhere a sync does this:\n" +
-				strings.Join(a.lines, "\n") + "\n" + text
-			before.parts = nil
-		}
-		if p.subject.Explain != nil {
-			before.Text += "\n" + p.subject.Explain(before.objects(), text)
-		}
-		before.Text += errorsOf("upstream's", theirs, synced) + errorsOf("the plugin's", ours, synced) + p.native.Note(synced)
-		for _, part := range before.parts {
-			one := []string{part.Key}
-			part.Kind = before.Kind
-			part.Text += errorsOf("upstream's", theirs, one) + errorsOf("the plugin's", ours, one) + p.native.Note(one)
-		}
-		if !p.knows(before) || !before.goesOn {
-			return before, nil
+
+	if p.subject.Explain != nil {
+		d.Text += "\n" + p.subject.Explain(d.objects(), text)
+	}
+	d.Text += p.errorsOf(x, synced)
+	for _, part := range d.parts {
+		part.Kind = d.Kind
+		part.Text += p.errorsOf(x, []string{part.Key})
+	}
+	return a.lines, nil
+}
+
+// errorsOf are what both controllers' syncs of some keys have failed with, and what else is known of upstream's.
+func (p *play) errorsOf(x *rested, keys []string) string {
+	return x.theirs.errorsOf("upstream's", keys) + x.ours.errorsOf("the plugin's", keys) + p.native.Note(keys)
+}
+
+func (s *restingSide) errorsOf(whose string, keys []string) (text string) {
+	for _, key := range keys {
+		if err := s.last[key].Err; err != nil {
+			text += fmt.Sprintf("\n%s error for %s: %v", whose, key, err)
 		}
 	}
-	for _, line := range a.lines {
-		p.past = append(p.past, fmt.Sprintf("%s step %d: %s", time.Now().UTC().Format(time.TimeOnly), p.step, line))
-	}
+	return text
+}
+
+// goOn takes what upstream's controller has left for what both go on from.
+func (p *play) goOn(x *rested) error {
 	clear(p.missed)
 	clear(p.woken)
-	for key, r := range theirs.last {
+	for key, r := range x.theirs.last {
 		switch delete(p.due, key); {
 		case r.Failed:
 			p.due[key] = time.Now() // it is tried again before the next thing happens
@@ -315,14 +372,15 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		}
 	}
 	// a key is looked at when either wants it: what one does then the other may do later, but does
-	for key, r := range ours.last {
+	for key, r := range x.ours.last {
 		if at, ok := p.due[key]; !r.Failed && r.Again > 0 && (!ok || at.After(time.Now().Add(r.Again))) {
 			p.due[key] = time.Now().Add(r.Again)
 		}
 	}
-	theirs.cluster.Requests, theirs.cluster.Forgiving = nil, false
-	p.cluster = theirs.cluster
-	return nil, p.plugin.Load(p.cluster)
+
+	x.theirs.cluster.Requests, x.theirs.cluster.Forgiving = nil, false
+	p.cluster = x.theirs.cluster
+	return p.plugin.Load(p.cluster)
 }
 
 // moment is how long a controller may put something off that another does at once.
@@ -373,15 +431,6 @@ func (p *play) parts(whole *Difference, a, b remains, keys []string) (all []*Dif
 		all = append(all, &part)
 	}
 	return all
-}
-
-func errorsOf(whose string, s *restingSide, keys []string) (text string) {
-	for _, key := range keys {
-		if err := s.last[key].Err; err != nil {
-			text += fmt.Sprintf("\n%s error for %s: %v", whose, key, err)
-		}
-	}
-	return text
 }
 
 // missing reports which events woke only upstream's controller for some keys.
