@@ -159,7 +159,7 @@ func (c *Controller) enqueue(k Key, delay time.Duration) {
 // grace.
 func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	v := c.Current()
-	c.log.Info("Starting controller", "plugin", v.Plugin, "workers", c.wanted)
+	c.log.Info("Starting controller", "plugin", v.Plugin, "workers", c.Workers())
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
