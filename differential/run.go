@@ -43,9 +43,8 @@ const (
 	chances = 2
 )
 
-// lateShare is the share of worlds, one of so many, that are also played with late caches, which takes several times as
-// long.
-const lateShare = 8
+// lateWorlds returns how many of so many worlds are also played with late caches, which takes several times as long.
+func lateWorlds(worlds uint64) uint64 { return max(min(worlds, Worlds)/8, worlds/16, 1) }
 
 // gateWorlds returns how many of so many worlds are also played with each of the subject's gates the other way round.
 func gateWorlds(worlds uint64) uint64 { return max(min(worlds, Worlds)/4, worlds/20, 1) }
@@ -82,7 +81,7 @@ func Run(t *testing.T, s *Subject) {
 	}
 	late := *s
 	late.late = true
-	t.Run("late", func(t *testing.T) { late.on(t, max(worlds/lateShare, 1)) })
+	t.Run("late", func(t *testing.T) { late.on(t, lateWorlds(worlds)) })
 
 	for _, gate := range s.Gates {
 		t.Run(gate, func(t *testing.T) { s.otherwise(t, gate).on(t, gateWorlds(worlds)) })
