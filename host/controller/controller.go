@@ -30,6 +30,8 @@ type Options struct {
 	Resync time.Duration
 	// Tracer has spans tell of syncs; nil: nothing is traced.
 	Tracer *tracing.Tracer
+	// Wall is the wall clock that syncs are told; nil: the system's.
+	Wall func() time.Time
 }
 
 // Metrics takes what a controller counts.
@@ -104,6 +106,9 @@ func New(o Options, v *Version) *Controller {
 		traps: map[Key]int{}, restless: map[Key]*restless{},
 	}
 
+	if c.Wall == nil {
+		c.Wall = time.Now
+	}
 	c.states.Adopt(v.State)
 	name := v.Manifest.Queue
 	if name == "" {

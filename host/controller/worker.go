@@ -66,7 +66,8 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	start := time.Now()
 	w.version = v
 	w.turn = syncer.Turn{
-		Key: key, Attempt: int32(c.queue.NumRequeues(key)), Metrics: v.Metrics, Log: w.log, Witnesses: w.turn.Witnesses,
+		Key: key, Now: c.Wall(), Attempt: int32(c.queue.NumRequeues(key)), Metrics: v.Metrics, Log: w.log,
+		Witnesses: w.turn.Witnesses,
 	}
 	w.recording = v.Recorder.Begin(key, start)
 	w.veil = record.NewVeil(v.Secrets)

@@ -29,8 +29,8 @@ type Options struct {
 	Sources []plugins.Source
 	// Wrap changes the client configurations that are made, for tests that stand between the manager and the API server.
 	Wrap func(*rest.Config)
-	// Wall is the wall clock by which it is judged whether a Lease is still held, by default the system's: for tests whose
-	// clock jumps.
+	// Wall is the wall clock by which it is judged whether a Lease is still held, and that syncs are told; by default the
+	// system's: for tests whose clock jumps.
 	Wall func() time.Time
 	// Guardian is the process that stands behind this one, and Will what it is left; 0 and nil: there is none.
 	Guardian int

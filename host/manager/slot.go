@@ -172,7 +172,7 @@ func (s *slot) waiting() error {
 // newSlot makes the slot of a controller that hasn't had one; it doesn't run yet.
 func (m *manager) newSlot(k *config.Configuration, v *controller.Version) *slot {
 	o := controller.Options{World: m.stores, Concurrent: workers(k, v.Manifest, v.Plugin),
-		Resync: k.MinResyncPeriod.Duration, Tracer: m.tracer}
+		Resync: k.MinResyncPeriod.Duration, Tracer: m.tracer, Wall: m.options.Wall}
 	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
 }
 

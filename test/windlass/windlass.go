@@ -32,6 +32,8 @@ type Options struct {
 	Wrap func(*rest.Config)
 	// Sources are where plugins come from; by default the built-in ones and the configured folder.
 	Sources []plugins.Source
+	// Wall is the wall clock, by default the system's.
+	Wall func() time.Time
 	// Flags are those that /flagz shows.
 	Flags map[string]string
 }
@@ -96,7 +98,7 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 	serving := make(chan *server.Server, 1)
 	go func() {
 		m.ended <- manager.Run(ctx, k,
-			manager.Options{Wrap: o.Wrap, Sources: o.Sources, Flags: o.Flags, Load: load, Reload: m.reload,
+			manager.Options{Wrap: o.Wrap, Sources: o.Sources, Wall: o.Wall, Flags: o.Flags, Load: load, Reload: m.reload,
 				Serving: func(s *server.Server) {
 					serving <- s
 				}})
