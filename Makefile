@@ -72,8 +72,8 @@ soak: build devcluster ## 10,000 replacements of a busy controller (SWAPS=n for 
 chaos: build devcluster ## Windlass killed at each write of small roll-outs, and KILLS=200 times at random; SEED=n repeats, EVERY=n takes each n-th write
 	go test -count=1 -timeout 0 -v ./test/chaos -kills $(or $(KILLS),200) $(if $(SEED),-seed $(SEED)) $(if $(EVERY),-every $(EVERY))
 
-scale: build devcluster ## What make test does with a few objects, with as many as a large cluster has
-	FULL=1 go test -count=1 -timeout 0 -v -run '^TestCronJobs$$' ./test/restart
+scale: build devcluster ## What make test does with a few objects and for seconds, with as many as a large cluster has and for a minute
+	FULL=1 go test -count=1 -timeout 0 -v -run '^(TestCronJobs|TestRefusedCreates)$$' ./test/restart ./test/faults
 
 authors: build devcluster ## What people do who write plugins: from an empty folder to an effect in the cluster, and each example
 	go test -count=1 -v ./test/authors

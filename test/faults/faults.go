@@ -24,8 +24,13 @@ type Faults struct {
 	// After reports of a request that the server has done, and whose answer is lost.
 	After func(*http.Request) bool
 
+	// Refuse reports of a request that the server answers with an internal error, and doesn't do.
+	Refuse func(*http.Request) bool
+
 	// Lost counts the requests and answers that were lost.
 	Lost atomic.Int64
+	// Refused counts the requests that were refused.
+	Refused atomic.Int64
 }
 
 // ErrLost is what a client sees of a lost request or answer: it can't tell which.
@@ -50,6 +55,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, ErrLost
 	}
+	if write && t.Refuse != nil && t.Refuse(r) {
+		t.Refused.Add(1)
+		return refusal(r), nil
+	}
 	a, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -64,6 +73,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.Body = newDelayed(a.Body, &t.WatchDelay, &t.WatchHeld)
 	}
 	return a, nil
+}
+
+// refusal is the answer to a request that is refused.
+func refusal(r *http.Request) *http.Response {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"refused by a test","reason":"InternalError","code":500}`
+	return &http.Response{
+		Status: "500 Internal Server Error", StatusCode: http.StatusInternalServerError, Proto: "HTTP/1.1", ProtoMajor: 1,
+		ProtoMinor: 1, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(status)), ContentLength: int64(len(status)),
+	}
 }
 
 // delayed gives what it reads some time later.
