@@ -1,4 +1,4 @@
-// Package jobs runs Jobs over a bad network, and CronJobs by a clock that jumps.
+// Package jobs runs Jobs over a bad network.
 package jobs
 
 import (

@@ -1,4 +1,5 @@
-package jobs
+// Package clock runs controllers by a clock that jumps: what a real one comes to in days and years.
+package clock
 
 import (
 	"fmt"
@@ -19,9 +20,11 @@ import (
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
+const namespace = "default"
+
 // A clock that is put on by a day has each CronJob start the last Job that was due, and none of those before. One that
 // is put back has none started again, until it is past the last that was.
-func TestClockJumps(t *testing.T) {
+func TestCronJobs(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	c := cluster.Start(t, cluster.Options{Audit: true})
