@@ -1,6 +1,7 @@
 // Command generate-controllers writes what is told of the built-in controllers elsewhere, from the table of plugins:
-// docs/controllers.md, the lists in README.md and docs/migrating.md, the controllers' metrics in docs/metrics.md, the
-// chart's files/rights.yaml, and what the flags of kube-controller-manager go by, config/kcm/zz_builtins.go.
+// docs/controllers.md, a page beside each plugin, the lists in README.md and docs/migrating.md, the controllers' metrics
+// in docs/metrics.md, the chart's files/rights.yaml, and what the flags of kube-controller-manager go by,
+// config/kcm/zz_builtins.go.
 package main
 
 import (
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
 func main() {
@@ -24,11 +27,17 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for name, text := range map[string]string{
+	pages := map[string]string{
 		"config/kcm/zz_builtins.go":                flags,
 		"docs/controllers.md":                      generatePage(),
 		"deploy/charts/windlass/files/rights.yaml": rights,
-	} {
+	}
+	for _, p := range builtin.Plugins {
+		if pages["plugins/"+p.Folder+"/README.md"], err = pluginPage(root, p); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for name, text := range pages {
 		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
 			log.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func generatePage() string {
 			does += " Off by default."
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-			codeSpan(c.Name), codeSpan(c.Alias), c.Plugin.Folder, markdown.Cell(does), strings.Join(queues, ", "),
+			codeSpan(c.Name), codeSpan(c.Alias), pluginLink(c.Plugin.Folder), markdown.Cell(does), strings.Join(queues, ", "),
 			codeSpan(c.ServiceAccount))
 	}
 
@@ -65,6 +65,9 @@ func generatePage() string {
 	}
 	return b.String()
 }
+
+// pluginLink returns a plugin's name, as a link to its page.
+func pluginLink(folder string) string { return "[" + folder + "](../plugins/" + folder + "/README.md)" }
 
 // allNames returns the section with every controller's name, those among them that upstream has only as a part of
 // another.

@@ -1,5 +1,11 @@
 // Package cleaner deletes what has served its time: requests for certificates that nobody waits for any more, bootstrap
 // tokens that have expired, and tokens of service accounts that nobody has used for long.
+//
+// A request for a certificate goes an hour after it was denied or issued, or has failed, a day after it was made or
+// approved with no certificate yet, and when its certificate has expired. A pod's request goes after a quarter of an
+// hour. A bootstrap token goes when its expiration has passed. A generated token of a service account that nobody has
+// used for the clean-up period, a year by default, and that no pod mounts, is marked as invalid, and deleted when it
+// has been invalid for as long.
 package cleaner
 
 import (

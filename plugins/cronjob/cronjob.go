@@ -1,4 +1,11 @@
 // Package cronjob makes the Jobs of CronJobs when they are due.
+//
+// When a start is due it makes a Job whose name has the minute in it, so that no start is made twice, whoever is killed
+// in between. Of starts that were missed only the last one is made, and none that is past the CronJob's deadline. What
+// still runs of earlier Jobs counts by the concurrency policy: with Forbid nothing is started, with Replace it is
+// deleted first. Jobs that have ended are deleted beyond the history's limits, and the status lists those that run, and
+// the last start and success. Schedules are crontab's, with names, ranges, steps and @hourly and the like, in the zone
+// that the CronJob names.
 package cronjob
 
 import (

@@ -1,4 +1,8 @@
 // Package csrapproving approves the requests of kubelets for their client certificates.
+//
+// Only requests of the signer kubernetes.io/kube-apiserver-client-kubelet are looked at, and of these only such as a
+// kubelet makes for its own client certificate. The API server is asked whether who has made the request may have such
+// certificates; if so the request is approved, and if not it is left to somebody else.
 package csrapproving
 
 import (

@@ -1,4 +1,10 @@
 // Package daemonset runs a pod of a template on each node that a DaemonSet wants.
+//
+// It decides for each node whether a pod of the DaemonSet should be there, by the template's node selector, affinity
+// and tolerations, makes the pods that are missing, bound to their nodes by affinity, and deletes those that shouldn't
+// be there. Failed pods are replaced after a delay that doubles. A changed template is rolled out node by node, as
+// maxUnavailable and maxSurge allow, or when somebody deletes a pod (OnDelete). Each template is kept as a
+// ControllerRevision.
 package daemonset
 
 import (

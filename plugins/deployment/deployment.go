@@ -1,4 +1,9 @@
 // Package deployment rolls the pods of Deployments over from one ReplicaSet to the next.
+//
+// Each template has a ReplicaSet with its hash in its name. A roll-out scales the new one up and the old ones down as
+// maxSurge and maxUnavailable allow (RollingUpdate), or waits until all old pods are gone (Recreate). A roll-out
+// without progress within its deadline says so in the status. Old ReplicaSets are deleted beyond the history's limit; a
+// paused Deployment is only scaled.
 package deployment
 
 import (

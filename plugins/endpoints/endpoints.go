@@ -1,4 +1,8 @@
 // Package endpoints keeps the Endpoints of a Service as its pods are.
+//
+// It finds a Service's pods by its selector and writes the addresses and ports of those that are ready, and of those
+// that aren't, in the canonical order of Endpoints. More than 1,000 addresses are cut to that number, and an annotation
+// says so. Services without a selector are left alone: somebody else writes their Endpoints.
 package endpoints
 
 import (

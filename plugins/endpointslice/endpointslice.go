@@ -1,4 +1,9 @@
 // Package endpointslice keeps the EndpointSlices of a Service as its pods are.
+//
+// It finds a Service's pods by its selector and spreads their addresses over slices of at most 100, for each family of
+// addresses and set of ports. A change goes to as few slices as it can: those that have to change are filled up first.
+// Hints say which zones should use an address, for topology-aware routing and traffic distribution. Without any address
+// there is one empty slice.
 package endpointslice
 
 import (

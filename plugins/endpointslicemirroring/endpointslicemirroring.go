@@ -1,5 +1,10 @@
 // Package endpointslicemirroring mirrors Endpoints that somebody else writes for a Service without selector into
 // EndpointSlices.
+//
+// The Endpoints' subsets are repacked as the API server does it, and each family of addresses and set of ports gets one
+// slice, with the labels and annotations of the Endpoints. Slices that are there already are changed before others are
+// made. Endpoints with the label endpointslice.kubernetes.io/skip-mirror, of leader election, or of a Service that has
+// a selector are left alone.
 package endpointslicemirroring
 
 import (

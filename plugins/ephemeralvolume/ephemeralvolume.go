@@ -1,4 +1,7 @@
 // Package ephemeralvolume makes the claims of pods' ephemeral volumes.
+//
+// For each ephemeral volume of a pod a PersistentVolumeClaim of the volume's template is made, which the pod owns, so
+// that it goes with the pod. A claim of that name that belongs to somebody else is told of by an event, and left alone.
 package ephemeralvolume
 
 import (

@@ -1,5 +1,11 @@
 // Package garbagecollector deletes objects whose owners are gone, and holds owners until what depends on them is gone
 // or let go.
+//
+// It reads the metadata of all objects whose resources can be listed, watched and deleted. An object all of whose
+// owners are gone is deleted; one that has an owner left loses the references to those that are gone. An owner that is
+// deleted in the foreground waits until the dependents that block it are gone, and one that is deleted with orphan
+// until they no longer refer to it. Nothing is done about what a store doesn't show unless that store is current; what
+// is in doubt is asked of the API server.
 package garbagecollector
 
 import (

@@ -1,4 +1,9 @@
 // Package horizontalpodautoscaler gives what HorizontalPodAutoscalers target as many replicas as its metrics ask for.
+//
+// Every sync period (15 s by default) it reads a target's scale and metrics: of pods' resources, pods, objects or from
+// outside. Each metric proposes a number of replicas; the largest counts, within minReplicas and maxReplicas, and as
+// the behaviour's policies and stabilization windows allow. Pods that aren't ready, or whose metrics are missing, are
+// counted so that they never make a change larger.
 package horizontalpodautoscaler
 
 import (

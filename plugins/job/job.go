@@ -1,4 +1,9 @@
 // Package job runs the pods of Jobs until as many as wanted have succeeded.
+//
+// It makes pods up to the parallelism, one for each index where completions are indexed, and counts those that have
+// ended by way of a finalizer, so that each counts once, whatever is deleted. Failed pods are made again after a delay
+// that doubles, up to the backoff limit, or as the pod failure policy says. A Job that succeeds, fails, is suspended or
+// runs past its deadline has its pods deleted. A second queue takes the finalizer from pods whose Job is gone.
 package job
 
 import (

@@ -1,4 +1,8 @@
 // Package namespace empties namespaces that are being deleted.
+//
+// When a namespace is being deleted, it deletes all that is in it, one resource after another, pods first and with
+// their grace periods, asks what is left, says so in the namespace's conditions, and takes its finalizer away when
+// nothing is left. While something is left it looks again, soon or after as long as the pods' grace periods need.
 package namespace
 
 import (

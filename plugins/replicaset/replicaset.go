@@ -1,4 +1,9 @@
 // Package replicaset keeps as many pods of a template running as a ReplicaSet, or a ReplicationController, says.
+//
+// It compares how many pods of its selector are active with how many are wanted. Missing ones are made in batches that
+// double, up to 500 in a sync; those that are too many are deleted in an order in which the least useful go first.
+// Orphans that match are adopted, pods that no longer match are let go. A ReplicationController is the same but for its
+// selector, its conditions' names and what it counts.
 package replicaset
 
 import (

@@ -1,4 +1,7 @@
 // Package rootca publishes the API server's CA bundle in each namespace.
+//
+// Each active namespace gets a ConfigMap kube-root-ca.crt with the CA bundle, so that pods can trust the API server.
+// One that somebody has changed or deleted is written again. When the file of the bundle changes, all are written anew.
 package rootca
 
 import (

@@ -1,4 +1,7 @@
 // Package serviceaccount gives each active namespace its default service account.
+//
+// A namespace without the account gets it, when it is made and whenever somebody deletes the account. A namespace that
+// is being deleted is left alone.
 package serviceaccount
 
 import (

@@ -1,4 +1,8 @@
 // Package servicecidr keeps ServiceCIDRs from being deleted while Services have addresses that are in no other one.
+//
+// A ServiceCIDR gets a finalizer and the condition Ready. When it is deleted, the finalizer goes ten seconds later at
+// the earliest, and only when each of its addresses that a Service has is in another ServiceCIDR as well. Addresses are
+// read only while a ServiceCIDR is being deleted.
 package servicecidr
 
 import (

@@ -1,5 +1,10 @@
 // Package statefulset gives each pod of a StatefulSet a name and a storage of its own, and creates, updates and deletes
 // them in order.
+//
+// Pods are made in the order of their numbers, each when the one before is ready, and deleted in the reverse order;
+// with the policy Parallel all at once. Each has claims of its own, which stay when it is deleted unless the retention
+// policy says otherwise. A changed template is rolled out from the last pod to the first, down to the partition, and
+// kept as a ControllerRevision.
 package statefulset
 
 import (

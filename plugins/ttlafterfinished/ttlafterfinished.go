@@ -1,4 +1,7 @@
 // Package ttlafterfinished deletes jobs when they have been finished for as long as they say.
+//
+// A Job that has completed or failed and has ttlSecondsAfterFinished is deleted, with what depends on it, when that
+// time is over. Before it is deleted, it is asked of the API server whether that is still so.
 package ttlafterfinished
 
 import (

@@ -51,7 +51,8 @@ func TestCleaners(t *testing.T) {
 			},
 			Wall: func() time.Time { return time.Now().Add(stage.later) },
 		})
-		cluster.Eventually(t, cluster.Patience, fmt.Sprintf("after %v there are %s", stage.later, stage.left), func() (bool, string) {
+		what := fmt.Sprintf("after %v there are %s", stage.later, stage.left)
+		cluster.Eventually(t, cluster.Patience, what, func() (bool, string) {
 			seen := w.left()
 			return seen == stage.left, seen
 		})

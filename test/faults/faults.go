@@ -55,10 +55,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, ErrLost
 	}
+
 	if write && t.Refuse != nil && t.Refuse(r) {
 		t.Refused.Add(1)
 		return refusal(r), nil
 	}
+
 	a, err := t.next.RoundTrip(r)
 	if err != nil {
 		return nil, err

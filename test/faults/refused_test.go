@@ -41,9 +41,8 @@ func TestRefusedCreates(t *testing.T) {
 		spared := strings.HasSuffix(r.URL.Path, "/serviceaccounts") && !strings.Contains(r.URL.Path, "/serviceaccount-work/")
 		return !spared && (time.Now().Before(*end) || f.Refused.Load() < enough)
 	}
-	windlass.Start(t, c, windlass.Options{Controllers: builtin.Names(), Wrap: f.Wrap, Configure: func(k *config.Configuration) {
-		k.Plugins = append(k.Plugins, life.Configured(lives, true)...)
-	}})
+	configure := func(k *config.Configuration) { k.Plugins = append(k.Plugins, life.Configured(lives, true)...) }
+	windlass.Start(t, c, windlass.Options{Controllers: builtin.Names(), Wrap: f.Wrap, Configure: configure})
 
 	stage := life.NewStage(t, c)
 	stage.RestrainKubelets(t)
