@@ -121,31 +121,31 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 		`{"name":"x","controlers":[]}`: `manifest: controlers: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
 		`{"name":"x","controllers":[{"name":"c"},{"name":"d","views":[{},{"where":{"all":[{"op":"in"},{"paht":"a"}]}}]}]}`: `manifest: controllers[1].views[1].where.all[1].paht: unknown field: ` +
 			`there are all, any, each, where, path, op, not, values, view, viewPath`,
-		`{"name":"x","controllers":[{"key":{"View":1}}]}`:             `manifest: controllers[0].key.View: unknown field: there are view, path, single, period`,
-		`{"name":"x","controllers":{"views":[]}}`:                     `manifest: json: cannot unmarshal object into Go struct field Manifest.controllers of type []abi.Controller`,
-		`{"name":["x",{"y":[]}],"contrllers":1}`:                      `manifest: contrllers: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
-		`{"name":"x"`:                                                 `manifest: unexpected EOF`,
-		`{"name":"x","controllers":[{"name":"c"}]}`:                   `manifest of x: controller c: no views: a controller needs at least its key's`,
-		`{"controllers":[]}`:                                          `manifest: name is empty`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}]}]} true`: `manifest: something follows the JSON object`,
-		`{"name":"x","metrics":[{"name":"m"}],"controllers":[{}]}`:    `manifest of x: metrics[0].type: ""; there are counter, gauge, sum, histogram, stale, codes, codeSeconds`,
-		`{"name":"x","controllers":[]}`:                               `manifest of x: no controllers`,
-		`{"name":"x","controllers":[{"views":[{"name":"v"}]}]}`:       `manifest of x: controllers[0]: name is empty`,
+		`{"name":"x","controllers":[{"key":{"View":1}}]}`: `manifest: controllers[0].key.View: unknown field: there are view, path, single, period`,
+		`{"name":"x","controllers":{"views":[]}}`:         `manifest: json: cannot unmarshal object into Go struct field Manifest.controllers of type []abi.Controller`,
+		`{"name":["x",{"y":[]}],"contrllers":1}`:          `manifest: contrllers: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
+		`{"name":"x"`:                                     `manifest: unexpected EOF`,
+		`{"name":"x","controllers":[{"name":"c"}]}`:       `manifest of x: controller c: no views: a controller needs at least its key's`,
+		`{"controllers":[]}`:                              `manifest: name is empty`,
+		`{"name":"x","controllers":[{"name":"c","views":[{"resource":{"version":"v1","name":"pods"}}]}]} true`: `manifest: something follows the JSON object`,
+		`{"name":"x","metrics":[{"name":"m"}],"controllers":[{}]}`:                                             `manifest of x: metrics[0].type: ""; there are counter, gauge, sum, histogram, stale, codes, codeSeconds`,
+		`{"name":"x","controllers":[]}`:                                                                        `manifest of x: no controllers`,
+		`{"name":"x","controllers":[{"views":[{"name":"v"}]}]}`:                                                `manifest of x: controllers[0]: name is empty`,
 		`{"name":"x","a":` + strings.Repeat("[",
 			1<<19): `manifest: a: unknown field: there are name, version, description, stateVersion, memory, settings, metrics, controllers`,
 		`{"name":"x","settings":` + strings.Repeat("[", 1<<19): `manifest: settings` + strings.Repeat("[0]", 24) +
 			"…: nested deeper than 100",
-		`{"name":"x","metrics":[{"name":"m","type":"codes","labels":[{"name":"l","from":"key.name"}]}],"controllers":[{}]}`:                                  `manifest of x: metrics[0].labels: a codes metric has those that the host gives it`,
-		`{"name":"x","metrics":[{"name":"m","type":"histogram","buckets":[1,3,2]}],"controllers":[{}]}`:                                                      `manifest of x: metrics[0].buckets[2]: 2 is not more than the one before it, 3`,
-		`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"le","from":"key.name"}]}],"controllers":[{}]}`:                               `manifest of x: metrics[0].labels[0].name: "le" is not allowed`,
-		`{"name":"x","controllers":[{"name":"c","workers":1000000000,"views":[{}]}]}`:                                                                        `manifest of x: controller c: workers: 1000000000, must be from 0 to 1000`,
-		`{"name":"x","controllers":[{"name":"c","pace":60000000001,"views":[{}]}]}`:                                                                          `manifest of x: controller c: pace: 60000000001 ns, must be from 0 to 60000000000`,
-		`{"name":"x","controllers":[{"name":"c","pace":-1,"views":[{}]}]}`:                                                                                   `manifest of x: controller c: pace: -1 ns, must be from 0 to 60000000000`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["create","updat"]}]}]}`:           `manifest of x: controller c: writes[0] (v1/pods).verbs: "updat": there are get, list, create, update, patch, delete, deletecollection, approve, escalate, sign`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"subresource":"status"}]}]}`:               `manifest of x: controller c: writes[0] (v1/pods/status).verbs: none: there are get, list, create, update, patch, delete, deletecollection, approve, escalate, sign`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get","list"],"names":["a"]}]}]}`: `manifest of x: controller c: writes[0] (v1/pods).names: a right to list can't be one to objects of some names`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get"],"names":["a",""]}]}]}`:     `manifest of x: controller c: writes[0] (v1/pods).names: an empty name: leave names out for all objects`,
-		`{"name":"x","controllers":[{"name":"c","views":[{}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get"],"namespaces":[""]}]}]}`:    `manifest of x: controller c: writes[0] (v1/pods).namespaces: an empty name: leave namespaces out for all of them`,
+		`{"name":"x","metrics":[{"name":"m","type":"codes","labels":[{"name":"l","from":"key.name"}]}],"controllers":[{}]}`:                                                                           `manifest of x: metrics[0].labels: a codes metric has those that the host gives it`,
+		`{"name":"x","metrics":[{"name":"m","type":"histogram","buckets":[1,3,2]}],"controllers":[{}]}`:                                                                                               `manifest of x: metrics[0].buckets[2]: 2 is not more than the one before it, 3`,
+		`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"le","from":"key.name"}]}],"controllers":[{}]}`:                                                                        `manifest of x: metrics[0].labels[0].name: "le" can't name a label: it must be letters, digits and "_", at most 253 of them, no digit and no "__" first, and neither "le" nor "quantile"`,
+		`{"name":"x","controllers":[{"name":"c","workers":1000000000,"views":[{"resource":{"version":"v1","name":"pods"}}]}]}`:                                                                        `manifest of x: controller c: workers: 1000000000, must be from 0 to 1000`,
+		`{"name":"x","controllers":[{"name":"c","pace":60000000001,"views":[{"resource":{"version":"v1","name":"pods"}}]}]}`:                                                                          `manifest of x: controller c: pace: 60000000001 ns, must be from 0 to 60000000000`,
+		`{"name":"x","controllers":[{"name":"c","pace":-1,"views":[{"resource":{"version":"v1","name":"pods"}}]}]}`:                                                                                   `manifest of x: controller c: pace: -1 ns, must be from 0 to 60000000000`,
+		`{"name":"x","controllers":[{"name":"c","views":[{"resource":{"version":"v1","name":"pods"}}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["create","updat"]}]}]}`:           `manifest of x: controller c: writes[0] (v1/pods).verbs: "updat": there are get, list, create, update, patch, delete, deletecollection, approve, escalate, sign`,
+		`{"name":"x","controllers":[{"name":"c","views":[{"resource":{"version":"v1","name":"pods"}}],"writes":[{"resource":{"version":"v1","name":"pods"},"subresource":"status"}]}]}`:               `manifest of x: controller c: writes[0] (v1/pods/status).verbs: none: there are get, list, create, update, patch, delete, deletecollection, approve, escalate, sign`,
+		`{"name":"x","controllers":[{"name":"c","views":[{"resource":{"version":"v1","name":"pods"}}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get","list"],"names":["a"]}]}]}`: `manifest of x: controller c: writes[0] (v1/pods).names: a right to list can't be one to objects of some names`,
+		`{"name":"x","controllers":[{"name":"c","views":[{"resource":{"version":"v1","name":"pods"}}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get"],"names":["a",""]}]}]}`:     `manifest of x: controller c: writes[0] (v1/pods).names: an empty name: leave names out for all objects`,
+		`{"name":"x","controllers":[{"name":"c","views":[{"resource":{"version":"v1","name":"pods"}}],"writes":[{"resource":{"version":"v1","name":"pods"},"verbs":["get"],"namespaces":[""]}]}]}`:    `manifest of x: controller c: writes[0] (v1/pods).namespaces: an empty name: leave namespaces out for all of them`,
 	} {
 		_, err := DecodeManifest([]byte(in))
 		if err == nil || err.Error() != want {
@@ -156,7 +156,9 @@ func TestDecodeManifestNamesWhatIsWrong(t *testing.T) {
 
 // What is wrong with where a label's values come from is said with where it stands.
 func TestDecodeManifestChecksLabels(t *testing.T) {
-	const controllers = `"controllers":[{"name":"c","views":[{"name":"jobs"},{"name":"pods"},{"name":"pods"}]},{"name":"d","views":[{"name":"nodes"}]}]`
+	const of = `"resource":{"version":"v1","name":"pods"}`
+	const controllers = `"controllers":[{"name":"c","views":[{"name":"jobs",` + of + `},{"name":"pods",` + of + `},{"name":"pods",` + of +
+		`}]},{"name":"d","views":[{"name":"nodes",` + of + `}]}]`
 
 	for label, want := range map[string]string{
 		`"view":"jobs","paths":["spec.managedBy"]`:                                "",

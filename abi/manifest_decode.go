@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/windlass-dev/windlass/abi/names"
 )
 
 // DecodeManifest reads a manifest strictly: an unknown member is an error that says where it stands. Guests are built
@@ -48,6 +50,14 @@ func (m *Manifest) validate() error {
 	if len(m.Controllers) == 0 {
 		return fmt.Errorf("manifest of %s: no controllers", m.Name)
 	}
+	if err := names.Plugin(m.Name); err != nil {
+		return fmt.Errorf("manifest: name: %w", err)
+	}
+	for i, s := range m.Settings {
+		if err := names.Setting(s.Name); err != nil {
+			return fmt.Errorf("manifest of %s: settings[%d].name: %w", m.Name, i, err)
+		}
+	}
 	if len(m.Metrics) > metricsMax {
 		return fmt.Errorf("manifest of %s: %d metrics, the limit is %d", m.Name, len(m.Metrics), metricsMax)
 	}
@@ -67,8 +77,8 @@ func (m *Manifest) validate() error {
 			return fmt.Errorf("manifest of %s: metrics[%d].type: %q; there are counter, gauge, sum, histogram, stale, codes, "+
 				"codeSeconds", m.Name, i, x.Type)
 		}
-		if x.Name == "" {
-			return fmt.Errorf("manifest of %s: metrics[%d]: name is empty", m.Name, i)
+		if err := names.Metric(x.Name); err != nil {
+			return fmt.Errorf("manifest of %s: metrics[%d].name: %w", m.Name, i, err)
 		}
 		for j, l := range x.Labels {
 			if err := m.sourced(&l); err != nil {
@@ -80,6 +90,12 @@ func (m *Manifest) validate() error {
 	for i, c := range m.Controllers {
 		if c.Name == "" {
 			return fmt.Errorf("manifest of %s: controllers[%d]: name is empty", m.Name, i)
+		}
+		if err := names.Controller(c.Name); err != nil {
+			return fmt.Errorf("manifest of %s: controllers[%d].name: %w", m.Name, i, err)
+		}
+		if err := c.wellNamed(); err != nil {
+			return fmt.Errorf("manifest of %s: controller %s: %w", m.Name, c.Name, err)
 		}
 		if c.Workers < 0 || c.Workers > workersMax {
 			return fmt.Errorf("manifest of %s: controller %s: workers: %d, must be from 0 to %d",
@@ -106,6 +122,51 @@ func (m *Manifest) validate() error {
 	return nil
 }
 
+// wellNamed reports whether what a controller is called elsewhere, and what it reads, have names that can stand there.
+func (c *Controller) wellNamed() error {
+	if c.Alias != "" {
+		if err := names.Controller(c.Alias); err != nil {
+			return fmt.Errorf("alias: %w", err)
+		}
+	}
+	if c.ServiceAccount != "" {
+		if err := names.ServiceAccount(c.ServiceAccount); err != nil {
+			return fmt.Errorf("serviceAccount: %w", err)
+		}
+	}
+	for what, text := range map[string]string{"queue": c.Queue, "eventSource": c.EventSource} {
+		if err := names.Text(what, text); err != nil {
+			return err
+		}
+	}
+
+	for i, v := range c.Views {
+		if err := names.Text("view", v.Name); err != nil {
+			return fmt.Errorf("views[%d].name: %w", i, err)
+		}
+		if err := v.Resource.WellNamed(); err != nil {
+			return fmt.Errorf("views[%d].resource.%w", i, err)
+		}
+	}
+	return nil
+}
+
+// WellNamed reports why the parts of a resource's name can't stand in a path. All resources together have no version.
+func (r *Resource) WellNamed() error {
+	if err := names.Group(r.Group); err != nil {
+		return fmt.Errorf("group: %w", err)
+	}
+	if r.Name != names.All || r.Version != "" {
+		if err := names.Version(r.Version); err != nil {
+			return fmt.Errorf("version: %w", err)
+		}
+	}
+	if err := names.Plural(r.Name); err != nil {
+		return fmt.Errorf("name: %w", err)
+	}
+	return nil
+}
+
 // writeVerbs are those that a Write may have.
 var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection", "approve", "escalate",
 	"sign"}
@@ -116,6 +177,12 @@ var nameless = []string{"list", "create", "deletecollection"}
 // wellFormed reports whether a right has verbs, and none but those there are, and names only where there can be some:
 // else it would only be refused at its first use.
 func (w *Write) wellFormed() error {
+	if err := w.Resource.WellNamed(); err != nil {
+		return fmt.Errorf("resource.%w", err)
+	}
+	if err := names.Subresource(w.Subresource); err != nil {
+		return fmt.Errorf("subresource: %w", err)
+	}
 	if len(w.Verbs) == 0 {
 		return fmt.Errorf("verbs: none: there are %s", strings.Join(writeVerbs, ", "))
 	}
@@ -132,6 +199,17 @@ func (w *Write) wellFormed() error {
 	}
 	if slices.Contains(w.Names, "") {
 		return fmt.Errorf("names: an empty name: leave names out for all objects")
+	}
+
+	for _, n := range w.Namespaces {
+		if err := names.Namespace(n); err != nil {
+			return fmt.Errorf("namespaces: %w", err)
+		}
+	}
+	for _, n := range w.Names { // those of signers have slashes
+		if err := names.Text("name", n); err != nil {
+			return fmt.Errorf("names: %w", err)
+		}
 	}
 	return nil
 }
@@ -204,8 +282,13 @@ func (m *Manifest) hasView(name string) error {
 func (x *Metric) bounded() error {
 	series := 1
 	for i, l := range x.Labels {
-		if l.Name == "" || l.Name == "le" || l.Name == "quantile" {
-			return fmt.Errorf("labels[%d].name: %q is not allowed", i, l.Name)
+		if err := names.MetricLabel(l.Name); err != nil {
+			return fmt.Errorf("labels[%d].name: %w", i, err)
+		}
+		for _, v := range l.Values {
+			if err := names.Text("label's value", v); err != nil {
+				return fmt.Errorf("labels[%d].values: %w", i, err)
+			}
 		}
 		if series *= max(len(l.Values), 1); series > seriesMax {
 			return fmt.Errorf("labels: more than %d series: declare fewer values", seriesMax)

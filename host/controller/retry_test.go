@@ -187,13 +187,25 @@ func TestWhatIsQuarantined(t *testing.T) {
 
 		for i := range 3 * failuresMost {
 			if x.good > 0 && i%x.good == 0 {
-				c.countFailure(v, Key{Name: "good"}, nil)
+				c.countFailure(v, Key{Name: "good"}, nil, false)
 			}
-			c.countFailure(v, Key{Name: fmt.Sprint(i % x.keys)}, wrong)
+			c.countFailure(v, Key{Name: fmt.Sprint(i % x.keys)}, wrong, false)
 		}
 		if got := c.Quarantined(); (got != nil) != x.want {
 			t.Errorf("%s: quarantined for %v, expected %v", x.name, got, x.want)
 		}
+	}
+}
+
+// One over which the host has panicked is set aside at once.
+func TestAPanicQuarantines(t *testing.T) {
+	v := &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c"}}}
+	c := New(Options{}, v)
+	defer c.queue.ShutDown()
+	wrong := &syncer.PanicError{Plugin: "p", Controller: "c", Value: "nobody had thought of it"}
+	c.countFailure(v, Key{Name: "a"}, wrong, true)
+	if got := c.Quarantined(); !errors.Is(got, wrong) {
+		t.Errorf("quarantined for %v", got)
 	}
 }
 

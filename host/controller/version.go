@@ -122,8 +122,9 @@ type failures struct {
 	last  error
 }
 
-// countFailure counts a sync's end and quarantines the controller whose plugin keeps failing.
-func (c *Controller) countFailure(v *Version, k Key, failed error) {
+// countFailure counts a sync's end and quarantines the controller whose plugin keeps failing, or one over which the host
+// has panicked.
+func (c *Controller) countFailure(v *Version, k Key, failed error, panicked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v != c.version {
@@ -139,9 +140,11 @@ func (c *Controller) countFailure(v *Version, k Key, failed error) {
 	if len(f.keys) < failingKeys && !slices.Contains(f.keys, k) {
 		f.keys = append(f.keys, k)
 	}
-	if f.count < failuresMost || len(f.keys) < failingKeys && !v.Manifest.Key.Single || c.quarantine != nil {
+	enough := f.count >= failuresMost && (len(f.keys) == failingKeys || v.Manifest.Key.Single)
+	if !enough && !panicked || c.quarantine != nil {
 		return
 	}
+
 	c.quarantine = make(chan struct{})
 	c.log.Error(failed, "Controller is quarantined because its plugin keeps failing: "+
 		"load another version, or run windlass release",

@@ -98,7 +98,12 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	// that the operator grants less than the manifest has speaks neither for a version nor against it
 	if ctx.Err() == nil && y == nil && !effects.NotGranted(err) {
 		c.reportTrial(v, failed)
-		c.countFailure(v, key, failed)
+		c.countFailure(v, key, failed, s.Result == syncer.Panic)
+	}
+	var p *syncer.PanicError
+	if errors.As(o.Failed, &p) {
+		c.log.Error(err, "Windlass panicked in a sync", "plugin", v.Plugin, "digest", v.Digest, "key", key.String(),
+			"stack", string(p.Stack))
 	}
 
 	switch {

@@ -1,12 +1,14 @@
 package effects
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/names"
 	"github.com/windlass-dev/windlass/host/grant"
 	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -111,13 +113,13 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		if e.Ask == nil || e.Ask.View < 0 || int(e.Ask.View) >= len(c.w.Controller.Views) {
 			return errors.New("it asks for no view of the manifest")
 		}
-		return nil
+		return names.Namespace(e.Ask.Namespace)
 	case abi.EffectWake:
 		if e.Wake == nil || c.w.Wake == nil {
 			return errors.New("it names no key, or this controller has no siblings to wake")
 		}
-		if k := &e.Wake.Key; len(k.Name) > partMax || len(k.Namespace) > partMax || len(k.Resource) > partMax {
-			return fmt.Errorf("a key's parts have at most %d bytes", partMax)
+		if err := checkKey(&e.Wake.Key); err != nil {
+			return err
 		}
 		if c.wakes++; c.wakes > wakesMax {
 			return fmt.Errorf("a sync wakes at most %d keys of the plugin's controllers", wakesMax)
@@ -172,6 +174,9 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		if e.Event == nil || e.Event.Reason == "" || (e.Event.Type != "Normal" && e.Event.Type != "Warning") {
 			return errors.New("an event has a reason and the type Normal or Warning")
 		}
+		if err := cmp.Or(names.Namespace(e.Namespace), names.Object(e.Name)); err != nil {
+			return err
+		}
 		if n := len(e.Event.Reason) + len(e.UID) + len(e.Version) + len(e.Name) + len(e.Namespace); n > 4*partMax {
 			return fmt.Errorf("an event on %d bytes of names, the limit is %d", n, 4*partMax)
 		}
@@ -205,6 +210,11 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 	return c.granted(e, res, func(k objectKey) bool { return c.created[k] })
 }
 
+// checkKey reports why a key can't be woken. Its name need not be an object's: it may be a value in one.
+func checkKey(k *abi.KeyRef) error {
+	return cmp.Or(names.Namespace(k.Namespace), names.Value("key's name", k.Name), names.Value("key's resource", k.Resource))
+}
+
 // metadataOf reports why an effect can't be done on the metadata of objects alone, where that is asked for.
 func metadataOf(e *abi.Effect) error {
 	if !e.Metadata {
@@ -224,12 +234,9 @@ func metadataOf(e *abi.Effect) error {
 // checkShape checks what can be checked without looking at the object.
 func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 	namespaced, scoped := res.Namespaced, !res.Custom // of a resource that isn't built in the server knows the scope
-	for _, part := range []string{e.Namespace, e.Name, e.Subresource} {
-		if part == "." || part == ".." || strings.ContainsAny(part, "/%") || len(part) > partMax {
-			return fmt.Errorf("%q can't be part of an address", printable.Line(part, textMost))
-		}
+	if err := cmp.Or(names.Namespace(e.Namespace), names.Object(e.Name), names.Subresource(e.Subresource)); err != nil {
+		return err
 	}
-
 	if scoped && !namespaced && e.Namespace != "" {
 		return fmt.Errorf("the resource has no namespaces, the effect names %q", printable.Line(e.Namespace, textMost))
 	}

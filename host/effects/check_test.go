@@ -62,3 +62,42 @@ func TestRightsAreScoped(t *testing.T) {
 		}
 	}
 }
+
+// What leads a request elsewhere, or can't be told in a metric or a log, is refused before anything is sent.
+func TestNamesAreChecked(t *testing.T) {
+	w, err := New(Options{Plugin: "p", Config: &rest.Config{}, Wake: func(int32, abi.KeyRef) {},
+		Controller: &abi.Controller{Name: "c", EventSource: "c", Views: []abi.View{{Name: "pods", Resource: podsR}},
+			Writes: []abi.Write{{Resource: abi.Resource{Name: "*"}, Verbs: []string{"get", "delete"}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+
+	get := abi.Effect{Kind: abi.EffectGet, Resource: "v1/pods", Namespace: "a", Name: "x"}
+	change := func(set func(*abi.Effect)) abi.Effect {
+		e := get
+		set(&e)
+		return e
+	}
+	for want, e := range map[string]abi.Effect{
+		"":                          get,
+		"can't name a namespace":    change(func(e *abi.Effect) { e.Namespace = "../../nodes/n/proxy" }),
+		"can't name an object":      change(func(e *abi.Effect) { e.Name = "x/../y" }),
+		`"x\xff" can't name`:        change(func(e *abi.Effect) { e.Name = "x\xff" }),
+		"not among the writes":      change(func(e *abi.Effect) { e.Subresource = "status?a=b" }),
+		"can't name an API version": change(func(e *abi.Effect) { e.Resource = "v1%2f../pods" }),
+		"can't name a resource":     change(func(e *abi.Effect) { e.Resource = "v1/pods\xff" }),
+		"can't name an API group":   change(func(e *abi.Effect) { e.Resource = "Apps/v1/deployments" }),
+		"is not a resource; write":  change(func(e *abi.Effect) { e.Resource = "apps/v1/deployments/x" }),
+		`"key\xff" can't be the`:    {Kind: abi.EffectWake, Wake: &abi.Wake{Key: abi.KeyRef{Name: "key\xff"}}},
+		`"a/b" can't name a names`:  {Kind: abi.EffectView, Ask: &abi.Ask{Namespace: "a/b"}},
+	} {
+		group := abi.Effect{Kind: abi.EffectGroup, Mode: abi.Parallel, Members: []abi.Effect{e, e}}
+		for _, effects := range [][]abi.Effect{{e}, {group}} {
+			err := w.Begin(abi.KeyRef{Name: "web"}, nil).Check(effects)
+			if Refused(err) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%+v: %v, want %q", e, err, want)
+			}
+		}
+	}
+}

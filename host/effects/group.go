@@ -2,12 +2,22 @@ package effects
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
+
+// MemberPanic is what a panic in a member of a group becomes in the goroutine of its sync, which can recover from it.
+type MemberPanic struct {
+	Value any
+	Stack []byte // of the goroutine that did the member
+}
+
+func (p *MemberPanic) Error() string { return fmt.Sprint(p.Value) }
 
 // performSequence does effects one after the other; the first failure stops those after it, but for those that run in
 // any case.
@@ -67,6 +77,7 @@ func (s *Session) performMany(ctx context.Context, members []abi.Effect, slow bo
 		wg          sync.WaitGroup
 		next, hands atomic.Int64
 		failed      atomic.Bool
+		panicked    atomic.Pointer[MemberPanic]
 		most        = int64(min(s.w.Parallel, len(members)))
 		work, begin func()
 	)
@@ -78,6 +89,12 @@ func (s *Session) performMany(ctx context.Context, members []abi.Effect, slow bo
 	}
 
 	work = func() {
+		defer func() {
+			if x := recover(); x != nil {
+				failed.Store(true)
+				panicked.CompareAndSwap(nil, &MemberPanic{x, debug.Stack()})
+			}
+		}()
 		for !failed.Load() {
 			i := int(next.Add(1)) - 1
 			if i >= len(members) {
@@ -100,6 +117,9 @@ func (s *Session) performMany(ctx context.Context, members []abi.Effect, slow bo
 	}
 
 	wg.Wait()
+	if p := panicked.Load(); p != nil {
+		panic(p)
+	}
 	for i := int(next.Load()); i < len(members); i++ {
 		outcomes[i] = skippedOutcome(&members[i])
 	}

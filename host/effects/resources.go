@@ -11,24 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/names"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // parseResource reads what Resource.String writes.
 func parseResource(s string) (abi.Resource, error) {
-	p := strings.Split(s, "/")
-	for _, part := range p {
-		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "?#%") {
-			return abi.Resource{}, fmt.Errorf("%q is not a resource; write version/plural or group/version/plural, such as v1/pods or apps/v1/replicasets", s)
-		}
+	r, ok := abi.ParseResource(strings.Clone(s))
+	if !ok {
+		return r, fmt.Errorf("%s is not a resource; write version/plural or group/version/plural, such as v1/pods or apps/v1/replicasets",
+			names.Quote(s))
 	}
-	switch len(p) {
-	case 2:
-		return abi.Resource{Version: strings.Clone(p[0]), Name: strings.Clone(p[1])}, nil
-	case 3:
-		return abi.Resource{Group: strings.Clone(p[0]), Version: strings.Clone(p[1]), Name: strings.Clone(p[2])}, nil
+	if err := r.WellNamed(); err != nil {
+		return r, fmt.Errorf("%s is not a resource: %w", names.Quote(s), err)
 	}
-	return abi.Resource{}, fmt.Errorf("%q is not a resource; write version/plural or group/version/plural, such as v1/pods or apps/v1/replicasets", s)
+	return r, nil
 }
 
 // resources are what is known of the resources that effects name.

@@ -47,7 +47,7 @@ func New(r *prometheus.Registry) *Metrics {
 	m.syncs = f.counter("windlass_syncs_total",
 		"Syncs by result: ok, error (an effect failed or the plugin said so), trap, refused, performed "+
 			"(trapped after a write), stale (put off until the cache shows the key's last writes), deferred "+
-			"(put off until the plugin's budget has deletes again).",
+			"(put off until the plugin's budget has deletes again), panic (a bug of Windlass's: the controller is quarantined).",
 		"controller", "result")
 	m.resyncs = f.counter("windlass_resyncs_total",
 		"Keys that were looked at again because their turn in the resync period had come, and not "+
@@ -119,7 +119,7 @@ func (m *Metrics) Of(name string, own []*PluginMetric) *Controller {
 		summands: map[controller.Key][]summand{},
 	}
 
-	for _, r := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred"} {
+	for _, r := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred", "panic"} {
 		b.results[r] = m.syncs.WithLabelValues(name, r)
 	}
 	m.bounds[name] = b

@@ -165,12 +165,12 @@ missing{kind="b",name="web",namespace="there"} 1
 func TestTally(t *testing.T) {
 	m := New(prometheus.NewRegistry())
 	b := m.Of("c", nil)
-	for i, result := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred"} {
+	for i, result := range []string{"ok", "error", "trap", "refused", "performed", "stale", "deferred", "panic"} {
 		for range 1 << i {
 			b.Synced(controller.Sync{Result: result})
 		}
 	}
-	if s := m.SyncsOf("c"); s.Total != 127-32 || s.Failed != 2+4+8+16 || s.Stale != 32 || s.Deferred != 64 {
+	if s := m.SyncsOf("c"); s.Total != 255-32 || s.Failed != 2+4+8+16+128 || s.Stale != 32 || s.Deferred != 64 {
 		t.Errorf("%+v", s)
 	}
 	if s := m.SyncsOf("another"); s != (state.Syncs{}) {

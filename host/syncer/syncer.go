@@ -107,6 +107,7 @@ const (
 	Trap      = "trap"      // there is no answer
 	Refused   = "refused"   // what it asked for, or the answer as a whole
 	Performed = "performed" // there is no answer, and it had written before
+	Panic     = "panic"     // the host's own code panicked
 )
 
 // Outcome is how a sync ended.
@@ -178,7 +179,7 @@ func (s *Syncer) Sync(ctx context.Context) Outcome {
 	o := &s.outcome
 	*o = Outcome{Result: OK, SnapshotBytes: s.size}
 	if o.Err = s.unready; o.Err == nil {
-		o.Err = s.runSession(ctx)
+		o.Err = s.runRecovered(ctx)
 	}
 
 	s.target, s.turn = nil, nil // or a syncer that has nothing to do would hold on to a version that isn't used any more

@@ -29,7 +29,7 @@ var answers = []attack{
 	{name: "effect-verb", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-subresource", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-unknown", stage: atEffects, result: "refused", says: "unknown kind of effect 99"},
-	{name: "effect-address", stage: atEffects, result: "refused", says: `can't be part of an address`},
+	{name: "effect-address", stage: atEffects, result: "refused", says: `it can't be part of an address`},
 	{name: "effect-other-object", stage: atEffects, result: "refused",
 		says: "the object's name or namespace isn't the effect's"},
 	{name: "effect-other-namespace", stage: atEffects, result: "refused",
