@@ -7,20 +7,21 @@ import (
 
 // Manifest says what a plugin is and all that it reads and writes. The host grants nothing that is not in it.
 type Manifest struct {
-	// Name is the plugin's name, by which the configuration speaks of it. A plugin of the same name as a built-in one
-	// takes its place. Required.
+	// Name is the plugin's name, which the configuration uses for it. A plugin of the same name as a built-in one takes
+	// its place. Required.
 	Name string `json:"name"`
-	// Version is the plugin's own version, for people: what runs is told by the module's digest.
+	// Version is the plugin's own version, for people. The host tells modules apart by their digests, not by this.
 	Version string `json:"version"`
 	// Description says in a sentence what the plugin does.
 	Description string `json:"description,omitempty"`
-	// StateVersion tells whether this version understands the state that another one kept.
+	// StateVersion is a number for the form of the state that the plugin's keys keep. A new version of the plugin gets the
+	// state that the one before kept only if both have the same number.
 	StateVersion int32 `json:"stateVersion,omitempty"`
 	// Memory is the linear memory that the plugin wants, in bytes; 0 means the host's default.
 	Memory int64 `json:"memory,omitempty"`
 	// Settings are the values that an operator may set.
 	Settings []Setting `json:"settings,omitempty"`
-	// Metrics are those that the plugin's answers add to, at most 200.
+	// Metrics are the metrics that the plugin's answers add to, at most 200.
 	Metrics []Metric `json:"metrics,omitempty"`
 	// Controllers are the plugin's controllers. Required.
 	Controllers []Controller `json:"controllers"`
@@ -35,28 +36,29 @@ type Setting struct {
 	Default string `json:"default,omitempty"`
 	// Description says what the setting does and what values it may have.
 	Description string `json:"description,omitempty"`
-	// File makes the operator's value a file's path, and the plugin's the file's content; when that changes the plugin is
-	// configured anew.
+	// File makes the operator's value a file's path, and gives the plugin the file's content. When the content changes,
+	// the plugin is configured anew.
 	File bool `json:"file,omitempty"`
-	// Required makes the controller idle, saying so, while the setting is empty.
+	// Required keeps the plugin's controllers idle while the setting is empty; their status says so.
 	Required bool `json:"required,omitempty"`
 }
 
-// Metric is one metric that a plugin's answers add to by index. No label value comes from a guest: all are declared
-// here, or the host takes them from the key or from objects.
+// Metric is one metric that a plugin's answers add to by its place in this list. A plugin can't invent a label's value:
+// all values are declared here, or the host takes them from the key or from objects.
 type Metric struct {
 	// Name is the metric's name in /metrics. Required.
 	Name string `json:"name"`
 	// Help is the metric's text there.
 	Help string `json:"help,omitempty"`
-	// Type is counter, gauge, histogram, or sum (a gauge of the sum, over all keys, of what each key has said last); the
-	// host keeps stale, codes and codeSeconds by itself. Required.
+	// Type is counter, gauge, histogram, or sum (a gauge of the sum, over all keys, of what each key has said last). Or it
+	// is stale, codes or codeSeconds, which the host counts by itself: syncs that were put off until the cache shows the
+	// key's last writes; syncs by the HTTP status that they ended with; and how long these took. Required.
 	Type string `json:"type"`
 	// Buckets are the upper bounds of a histogram's buckets, each more than the one before, at most 100.
 	Buckets []float64 `json:"buckets,omitempty"`
-	// Labels are the metric's labels. Their declared values make at most 10,000 series, those by the key, a namespace or
-	// an object counted once. There are at most 10,000 series by values in objects: further objects count under the value
-	// "unexpected".
+	// Labels are the metric's labels. The values declared here make at most 10,000 series, where a label whose value comes
+	// from the key, a namespace or an object counts as one value. There are at most 10,000 series by values in objects:
+	// further objects count under the value "unexpected".
 	Labels []Label `json:"labels,omitempty"`
 }
 
@@ -76,24 +78,24 @@ const (
 	MetricCodeSeconds = "codeSeconds"
 )
 
-// Label is one label of a Metric: with all values it can take, or with where the host takes the value from. Exactly one
-// of values, from and view is set.
+// Label is one label of a metric, with all values that it can take, or with where the host takes the value from. Set
+// exactly one of values, from and view.
 type Label struct {
 	// Name is the label's name. Required.
 	Name string `json:"name"`
 	// Values are all values that the label can take.
 	Values []string `json:"values,omitempty"`
-	// From has the host take the value from the key ("key.namespace", "key.name"), or from the update ("namespace").
-	// Series by the key end with its object.
+	// From has the host take the value from the key ("key.namespace", "key.name"), or from the update ("namespace"). A
+	// series by the key ends with the key's object.
 	From string `json:"from,omitempty"`
 	// View is the name of the view that the host takes the value from: from its first object, which in a key view is the
-	// key's own. The view is neither lazy nor counted, and is not of Secrets. Only controllers that have a view of that
-	// name can add to the metric. Empty where there is no such object, or nothing at the path.
+	// key's own. The view must be neither lazy nor counted, and not of Secrets. Only controllers that have a view of that
+	// name can add to the metric. The value is empty where there is no such object, or nothing at the path.
 	View string `json:"view,omitempty"`
-	// Paths lead to the value in the object, such as spec.managedBy; they are among the view's fields. Two are joined. Of
-	// several values at a path the first counts, cut at 253 bytes.
+	// Paths lead to the value in the object, such as spec.managedBy; they must be among the view's fields. The values at
+	// two paths are joined. Of several values at a path the first counts, cut at 253 bytes.
 	Paths []string `json:"paths,omitempty"`
-	// Separator stands between two joined values; where both are empty, so is the label.
+	// Separator stands between two joined values. Where both are empty, so is the label.
 	Separator string `json:"separator,omitempty"`
 }
 
@@ -110,8 +112,8 @@ const (
 
 // Controller is one controller of a plugin, with views, a queue and a sync of its own.
 type Controller struct {
-	// Name is the controller's name, in the configuration's list of controllers and wherever the host speaks of it.
-	// Required, and in no other plugin.
+	// Name is the controller's name, in the configuration's list of controllers and wherever the host speaks of it. No
+	// other plugin may have a controller of that name. Required.
 	Name string `json:"name"`
 	// Alias is a shorter name for it.
 	Alias string `json:"alias,omitempty"`
@@ -119,53 +121,52 @@ type Controller struct {
 	Queue string `json:"queue,omitempty"`
 	// ServiceAccount is the account in kube-system, and the client's name, under which the controller writes.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// EventSource is the component that events come from; empty: the controller writes none.
+	// EventSource is the component that the controller's events come from. Without it the controller can write none.
 	EventSource string `json:"eventSource,omitempty"`
 	// Key says what a key is.
 	Key Key `json:"key"`
-	// Views are what the controller reads, in an order in which each names only earlier ones.
-	// There is at least one. Required.
+	// Views are what the controller reads. A view may refer only to views before it. At least one is required.
 	Views []View `json:"views"`
 	// Writes are the controller's rights: an effect that isn't covered by one of them is refused.
 	Writes []Write `json:"writes,omitempty"`
 	// Workers is how many keys may be synced at once, at most 1000; 0 means 1.
 	Workers int32 `json:"workers,omitempty"`
-	// Backoff is how failed keys are held back.
+	// Backoff is how long a key waits after a sync that failed.
 	Backoff Backoff `json:"backoff,omitzero"`
-	// Rate multiplies the request rate that the operator has configured, of built-in plugins alone.
+	// Rate multiplies the request rate that the operator has configured, for built-in plugins only.
 	Rate Rate `json:"rate,omitzero"`
 	// Pace is how long a key rests after a sync of it that wrote, in nanoseconds, so that changes which follow each other
 	// closely are written together; at most a minute. A key whose writes take long rests longer, up to four times.
 	Pace int64 `json:"pace,omitempty"`
-	// State asks for a blob per key, at most StateMax bytes.
+	// State lets each key keep bytes from one sync to the next, at most 1 MiB.
 	State bool `json:"state,omitempty"`
 	// DisabledByDefault leaves the controller out of "*" in the configuration's list.
 	DisabledByDefault bool `json:"disabledByDefault,omitempty"`
-	// PartOf names the controller of this module whose second queue this one is: it runs where that one does, and
-	// operators don't know its name.
+	// PartOf names another controller of this module, of which this one is a second queue: it runs where that one does,
+	// and operators don't configure it by its own name.
 	PartOf string `json:"partOf,omitempty"`
 }
 
-// Key says what a key is: an object of a view (Group empty), a value of a path in a view's objects, or one key for the
+// Key says what a key is: an object of a view, a value at a path in a view's objects, or a single key for the whole
 // controller.
 type Key struct {
-	// View is the index of the view whose objects are keys, or whose values at Path are.
+	// View is the place of the view, counted from 0, whose objects are the keys, or whose values at the path are.
 	View int32 `json:"view"`
-	// Path makes the keys the values at this path (metadata.namespace, spec.nodeName, …), not the objects.
+	// Path makes the values at this path (metadata.namespace, spec.nodeName, …) the keys, not the objects.
 	Path string `json:"path,omitempty"`
-	// Single makes one key of the controller, synced every Period and when a loud view changes.
+	// Single gives the controller a single key, which is synced every period, and when a view changes that isn't quiet.
 	Single bool `json:"single,omitempty"`
-	// Period is how often the single key is synced, in nanoseconds; 0: only when a view changes.
+	// Period is how often the single key is synced, in nanoseconds; 0 means only when a view changes.
 	Period int64 `json:"period,omitempty"`
 }
 
 // Resource names an API resource: group, version, plural.
 type Resource struct {
-	// Group is the API group; empty: the core group.
+	// Group is the API group; empty for the core group.
 	Group string `json:"group,omitempty"`
 	// Version is the version. Required.
 	Version string `json:"version"`
-	// Name is the plural, such as "pods"; "*" stands for all resources, of which there is metadata alone. Required.
+	// Name is the plural, such as "pods"; "*" stands for all resources, of which the view has only metadata. Required.
 	Name string `json:"name"`
 }
 
@@ -190,42 +191,44 @@ func ParseResource(s string) (Resource, bool) {
 	return r, r.Version != "" && r.Name != "" && !strings.Contains(r.Name, "/")
 }
 
-// View is one read: which objects of a resource a key's snapshot holds, with which fields, and which of their events
-// wake the key.
+// View is one thing that the controller reads: which objects of a resource are in a key's snapshot, with which fields,
+// and which of their events wake the key.
 //
-// All views of one controller on one resource share one projection: the union of their fields.
+// All views of one controller on one resource have the same fields: those of all of them together.
 type View struct {
-	// Name is for errors, logs and recordings; by habit the resource's.
+	// Name is the view's name in errors, logs and recordings; usually the resource's.
 	Name string `json:"name"`
-	// Resource is what the objects are of. Required.
+	// Resource is the resource of the objects. Required.
 	Resource Resource `json:"resource"`
-	// ClusterScoped tells that the resource is a custom one whose objects are in no namespace. Of built-in resources it
-	// needn't be said.
+	// ClusterScoped says that the objects of a custom resource are in no namespace. For built-in resources it can be left
+	// out.
 	ClusterScoped bool `json:"clusterScoped,omitempty"`
-	// Fields are the paths kept of each object, such as "metadata.labels" or "status.conditions.type"; a path keeps all
-	// below it. Paths run through lists.
+	// Fields are the paths that are kept of each object, such as "metadata.labels" or "status.conditions.type"; a path
+	// keeps everything below it. A path goes through lists to each of their elements.
 	Fields []string `json:"fields"`
-	// Where chooses the objects; none means all of them. The conditions of a lazy view hold as well as what the plugin
-	// asks for.
+	// Where chooses the objects; without it the view has all of them. In a lazy view it holds in addition to what the
+	// plugin asks for.
 	Where *Condition `json:"where,omitempty"`
-	// Guard is a condition on earlier views alone; while it doesn't hold the view is empty and wakes nobody.
+	// Guard is a condition on earlier views only. While it doesn't hold, the view is empty and wakes no key.
 	Guard *Condition `json:"guard,omitempty"`
 	// Lazy delivers the view only when the plugin asks for it in the middle of a sync.
 	Lazy bool `json:"lazy,omitempty"`
-	// AskBy names paths by whose values a lazy view is asked often: an index is kept for each.
+	// AskBy names paths by whose values the plugin often asks for objects of a lazy view: an index is kept for each.
 	AskBy []string `json:"askBy,omitempty"`
-	// Partial tells that the plugin takes nothing for gone because this view lacks it, but asks the API server first. Such
-	// a view looks into stores that aren't complete yet, where a key with any other waits until they are.
+	// Partial says that the plugin never takes an object for gone only because this view lacks it, but asks the API server
+	// first. So the view may be read from caches that aren't complete yet, where a key with any other view waits until
+	// they are.
 	Partial bool `json:"partial,omitempty"`
-	// Count delivers the number of objects, capped at this, in place of the objects; 1 means: is there one.
+	// Count delivers the number of objects in place of the objects, and stops counting at this number; 1 asks only whether
+	// there is one.
 	Count int32 `json:"count,omitempty"`
-	// Quiet names paths whose changes wake nobody; "*" is the whole view.
+	// Quiet names paths whose changes wake no key; "*" is the whole view.
 	Quiet []string `json:"quiet,omitempty"`
-	// QuietOn names kinds of events that wake nobody: "add", "update", "delete", "start" (the objects found when the cache
+	// QuietOn names kinds of events that wake no key: "add", "update", "delete", "start" (the objects found when the cache
 	// is filled), "own" (the echo of the controller's own writes).
 	QuietOn []string `json:"quietOn,omitempty"`
-	// Batch delays the wake-ups of this view, in nanoseconds, so that many become one;
-	// where more follow closely when it is over, until they pause, but no more than a quarter longer.
+	// Batch delays the syncs that this view triggers, in nanoseconds, so that many changes make one sync. If changes still
+	// follow closely when the delay is over, it goes on until they pause, but no more than a quarter longer.
 	Batch int64 `json:"batch,omitempty"`
 }
 
@@ -238,21 +241,21 @@ const (
 	QuietOwn    = "own"   // the echo of this controller's own writes
 )
 
-// Condition is a tree of tests on an object of a view. Exactly one of All, Any, Each and Op is set.
+// Condition is a tree of tests on an object of a view. Set exactly one of all, any, each and op.
 type Condition struct {
-	// All holds where all of these do.
+	// All holds where all of these conditions do.
 	All []Condition `json:"all,omitempty"`
-	// Any holds where one of these does.
+	// Any holds where one of these conditions does.
 	Any []Condition `json:"any,omitempty"`
-	// Each holds where one element of the list at Path satisfies Where; the paths in Where start at the element.
+	// Each holds where one element of the list at path satisfies where; the paths in where start at the element.
 	Each bool `json:"each,omitempty"`
-	// Where is Each's condition.
+	// Where is the condition on the elements, for each.
 	Where *Condition `json:"where,omitempty"`
 
-	// Path leads to values in the object: a dotted JSON path that runs through lists (any element), with map keys in
-	// brackets (metadata.labels[a.b/c]). Derived: controller.uid (the controlling owner's UID), owners.uid. In a guard,
-	// View and Path name an earlier view and a path in it; OpExists with an empty path asks whether the view holds any
-	// object.
+	// Path leads to values in the object: a dotted JSON path that goes through lists (to any element), with map keys in
+	// brackets (metadata.labels[a.b/c]). There are two more that no object has: controller.uid (the controlling owner's
+	// UID) and owners.uid. In a guard, view and path name an earlier view and a path in its objects; "exists" with an
+	// empty path asks whether that view has any object.
 	Path string `json:"path,omitempty"`
 	// Op is the test: "in" (a value at the path is one of the values), "exists" (there is one), "join" (one equals a value
 	// at viewPath in an object of the view), "selected" (the labels at the path, metadata.labels when it is empty, match
@@ -260,12 +263,13 @@ type Condition struct {
 	Op string `json:"op,omitempty"`
 	// Not negates "in" and "exists" against constants.
 	Not bool `json:"not,omitempty"`
-	// Values are the constants of OpIn: strings as they are, numbers in decimal, "true", "false".
+	// Values are the values for "in": strings as they are, numbers in decimal, "true", "false".
 	Values []string `json:"values,omitempty"`
-	// View is the earlier view that OpJoin and OpSelected compare with, FromKey for the key itself.
+	// View is the place of the earlier view that "join" and "selected" compare with, counted from 0, or -1 for the key
+	// itself.
 	View int32 `json:"view,omitempty"`
-	// ViewPath is the path in View: of the values for OpJoin, of a label selector (or a map of labels) for OpSelected.
-	// For FromKey it is "namespace", "name" or "value".
+	// ViewPath is the path in the objects of that view: for "join" that of the values, for "selected" that of a label
+	// selector or a map of labels. With the key itself it is "namespace", "name" or "value".
 	ViewPath string `json:"viewPath,omitempty"`
 }
 
@@ -285,17 +289,17 @@ const (
 type Write struct {
 	// Resource is what may be written; a name of "*" is every resource. Required.
 	Resource Resource `json:"resource"`
-	// Subresource is the one that may be written, such as "status"; empty: the objects themselves.
+	// Subresource is the subresource that may be written, such as "status"; empty for the objects themselves.
 	Subresource string `json:"subresource,omitempty"`
-	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection. An update travels as update if
-	// that is among them, else as patch. No effect has the verbs approve and sign, which who updates the approval or the
-	// status of a request for a certificate has to have for its signer, or escalate, which is for who writes roles with
-	// rights that he hasn't. Required.
+	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection. An update is sent as update if
+	// that is among them, else as patch. Three more verbs belong to no effect, but RBAC asks for them: approve and sign,
+	// for a signer, to update the approval or the status of a certificate signing request; and escalate, to write roles
+	// with rights that the writer doesn't have. Required.
 	Verbs []string `json:"verbs"`
-	// Namespaces are those in which the right holds; none: all.
+	// Namespaces are the namespaces in which the right holds; none means all.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Names are those of the objects that it holds for, as resourceNames in RBAC; none: all. What is created or listed, or
-	// deleted as a collection, has no name to go by.
+	// Names are the names of the objects for which the right holds, as resourceNames in RBAC; none means all. A create, a
+	// list and a deletecollection have no name to compare.
 	Names []string `json:"names,omitempty"`
 }
 
@@ -328,12 +332,13 @@ type Rate struct {
 	Burst int32 `json:"burst,omitempty"`
 }
 
-// Backoff is how failed keys are held back. Zero values mean upstream's defaults: 5 ms doubling to 1000 s, for ever.
+// Backoff is how long a key waits after a sync that failed. Zero values mean upstream's defaults: 5 ms, doubling to
+// 1000 s, without an end.
 type Backoff struct {
 	// Base is the first pause, in nanoseconds; each further one is twice as long.
 	Base int64 `json:"base,omitempty"`
 	// Max is the longest pause, in nanoseconds.
 	Max int64 `json:"max,omitempty"`
-	// Retries is after how many failures in a row the key is left alone until one of its objects changes; 0: never.
+	// Retries is after how many failures in a row the key is left alone until one of its objects changes; 0 means never.
 	Retries int32 `json:"retries,omitempty"`
 }

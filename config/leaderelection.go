@@ -12,39 +12,40 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// LeaderElection says which of several processes runs the controllers: the one that holds the Lease. Each group's
-// controllers are run by the one that holds the group's. It is read at the start only.
+// LeaderElection says which of several processes runs the controllers: the one that holds the Lease. The controllers of
+// a group are run by the process that holds the group's Lease. It is read at the start only.
 type LeaderElection struct {
-	// LeaderElect has controllers run only while their Lease is held. Default: true.
+	// LeaderElect runs controllers only while this process holds their Lease. Default: true.
 	LeaderElect bool `json:"leaderElect"`
-	// LeaseDuration is how long a Lease that isn't renewed is left alone by others, from the last renewal that they have
-	// seen: whole seconds, at least 1s. Default: 15s.
+	// LeaseDuration is how long other processes leave a Lease alone that isn't renewed, from the last renewal that they
+	// have seen: whole seconds, at least 1s. Default: 15s.
 	LeaseDuration metav1.Duration `json:"leaseDuration"`
 	// RenewDeadline is for how long the holder tries to renew a Lease before it stops the controllers: less than
 	// leaseDuration. Default: 10s.
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
-	// RetryPeriod is the time between attempts to acquire or renew the Lease: renewDeadline must be more than 1.2 times
-	// as long. Default: 2s.
+	// RetryPeriod is the time between attempts to acquire or renew the Lease. renewDeadline must be more than 1.2 times as
+	// long. Default: 2s.
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
-	// ResourceNamespace is the namespace of all Leases. In another one than the default the manager needs a role for them:
-	// get, create and update. Default: kube-system.
+	// ResourceNamespace is the namespace of all Leases. In another namespace than the default one the manager needs a role
+	// for them, which `windlass rbac` prints: get, create, update, list and watch. Default: kube-system.
 	ResourceNamespace string `json:"resourceNamespace"`
-	// ResourceName is the name of the Lease of all controllers that no group names. Default: kube-controller-manager, so
+	// ResourceName is the name of the Lease of all controllers that are in no group. Default: kube-controller-manager, so
 	// that either manager takes over from the other.
 	ResourceName string `json:"resourceName"`
-	// Groups have Leases of their own, so that several processes share the controllers. Default: none.
+	// Groups are groups of controllers, each with a Lease of its own, so that several processes share the controllers.
+	// Default: none.
 	Groups []LeaderGroup `json:"groups"`
 	// Standby says what a process does while it waits: "warm" keeps the caches of all controllers filled and their modules
-	// loaded, "cold" has nothing but the Lease. Default: cold.
+	// loaded, "cold" does nothing but watch the Lease. Default: cold.
 	Standby string `json:"standby"`
-	// Guardian has a small process stand behind the manager, which gives the Leases up when the manager is killed or
-	// crashes, once none of its writes can be under way; else they expire. On Linux alone. Default: true.
+	// Guardian starts a small process beside the manager that gives up the Leases when the manager is killed or crashes,
+	// as soon as none of its writes can be under way any more. Without it the Leases expire. On Linux only. Default: true.
 	Guardian bool `json:"guardian"`
 }
 
 // LeaderGroup is a Lease with the controllers that its holder runs.
 type LeaderGroup struct {
-	// Name is the group's, as it is shown. Required.
+	// Name is the group's name, as it is shown. Required.
 	Name string `json:"name"`
 	// LeaseName is the name of its Lease. Default: that of resourceName, "-", and the group's name.
 	LeaseName string `json:"leaseName"`

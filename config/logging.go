@@ -17,14 +17,14 @@ const (
 
 // Logging says what is logged, and how. It has the names of kube-controller-manager's flags.
 type Logging struct {
-	// Format is "text", or "json": an object a line, with kube-controller-manager's fields (ts in milliseconds, caller,
-	// msg, v or err, and what the line is about). It is read at the start alone. Default: text.
+	// Format is "text", or "json": one object on each line, with kube-controller-manager's fields (ts in milliseconds,
+	// caller, msg, v or err, and what the line is about). It is read at the start only. Default: text.
 	Format string `json:"format"`
 	// Verbosity is how much is logged: 0 what an operator should know, 2 what happens again and again, 4 each sync; errors
 	// always. A change takes effect at once. Default: 0.
 	Verbosity int32 `json:"verbosity"`
-	// VModule has other verbosities for single source files of the host, in text alone. It is read at the start alone.
-	// Default: none.
+	// VModule sets other verbosities for single source files of the host, in the format text only. It is read at the start
+	// only. Default: none.
 	VModule []VModule `json:"vmodule"`
 }
 
@@ -32,7 +32,7 @@ type Logging struct {
 type VModule struct {
 	// FilePattern is a file's name without folder and ".go", with "*" and "?" for what may be anything. Required.
 	FilePattern string `json:"filePattern"`
-	// Verbosity is theirs. Default: 0.
+	// Verbosity is the verbosity of these files. Default: 0.
 	Verbosity int32 `json:"verbosity"`
 }
 

@@ -15,91 +15,94 @@ import (
 
 // Serving says how health, metrics and the manager's state are served, and to whom. It is always HTTPS.
 //
-// What has been changed in the files that it names is taken within seconds, and a change of its fields as other changes
-// of the configuration, except for bindAddress and port.
+// Changed contents of the files that it names are used within seconds. Changed fields are used as soon as the
+// configuration is read anew, except for bindAddress and port.
 type Serving struct {
-	// BindAddress is the IP address on which is served: 0.0.0.0 or :: for all. A change of it holds from the next start
-	// on. Default: 127.0.0.1.
+	// BindAddress is the IP address to serve on; 0.0.0.0 or :: for all addresses. A change takes effect at the next start.
+	// Default: 127.0.0.1.
 	BindAddress string `json:"bindAddress"`
-	// Port is the port on which is served: 1 to 65535, 0 for none at all, -1 for any free one, which the log tells. A
-	// change of it holds from the next start on. Default: 10257.
+	// Port is the port to serve on: 1 to 65535, 0 to serve nothing at all, -1 for any free port, which is logged. A change
+	// takes effect at the next start. Default: 10257.
 	Port int32 `json:"port"`
-	// TLS says with which certificate is served.
+	// TLS says which certificate to serve with.
 	TLS ServingTLS `json:"tls"`
-	// Authentication says how those who ask are known.
+	// Authentication says how the users who send requests are identified.
 	Authentication Authentication `json:"authentication"`
-	// Authorization says what they may ask.
+	// Authorization says which requests they may send.
 	Authorization Authorization `json:"authorization"`
-	// Profiling serves /debug/pprof and /debug/flags, to those who may ask for it. Default: true.
+	// Profiling serves /debug/pprof and /debug/flags to users who may ask for them. Default: true.
 	Profiling bool `json:"profiling"`
-	// ContentionProfiling has contention over locks profiled, too, where profiling is on. Default: false.
+	// ContentionProfiling profiles contention over locks, too, where profiling is on. Default: false.
 	ContentionProfiling bool `json:"contentionProfiling"`
 }
 
-// ServingTLS says with which certificate is served.
+// ServingTLS says which certificate to serve with.
 type ServingTLS struct {
-	// CertFile is the path of the server's certificate in PEM, with those that lead to its CA behind it. Default: none,
-	// which serves with a certificate that is signed by itself.
+	// CertFile is the path of the server's certificate in PEM, followed by the intermediate certificates that lead to its
+	// CA. Default: none, which serves with a self-signed certificate.
 	CertFile string `json:"certFile"`
-	// KeyFile is the path of the certificate's private key in PEM. It goes with certFile. Default: none.
+	// KeyFile is the path of the certificate's private key in PEM. Set both certFile and keyFile, or neither. Default:
+	// none.
 	KeyFile string `json:"keyFile"`
-	// CertDir is a folder where the certificate that is signed by itself is kept with its key, as
-	// kube-controller-manager.crt and .key, so that the next start serves with it, too. It isn't looked at where there is
-	// a certFile. Default: none, the key stays in memory and each start makes another one.
+	// CertDir is a folder where the self-signed certificate is kept with its key, as kube-controller-manager.crt and .key,
+	// so that the next start serves with the same one. It isn't used where there is a certFile. Default: none: the key
+	// stays in memory, and each start makes another certificate.
 	CertDir string `json:"certDir"`
 	// MinVersion is the lowest version of TLS to accept: VersionTLS12 or VersionTLS13. Default: VersionTLS12.
 	MinVersion string `json:"minVersion"`
-	// CipherSuites are the cipher suites of TLS 1.2 that are spoken, by their names in Go's crypto/tls; those of TLS 1.3
-	// can't be chosen. Default: none, which takes Go's.
+	// CipherSuites are the cipher suites that are accepted with TLS 1.2, by their names in Go's crypto/tls; those of TLS
+	// 1.3 can't be chosen. Default: none, which uses Go's.
 	CipherSuites []string `json:"cipherSuites"`
 }
 
-// Authentication says how those who ask are known: by a client certificate, by a front proxy that names them, or by a
-// token about which the API server is asked.
+// Authentication says how the users who send requests are identified: by a client certificate, by a front proxy that
+// names them, or by a token, which the API server reviews.
 type Authentication struct {
-	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which takes
+	// Kubeconfig is the path of a kubeconfig file of the API server that reviews tokens. Default: none, which uses
 	// clientConnection.
 	Kubeconfig string `json:"kubeconfig"`
 	// ClientCAFile is the path of the CAs, in PEM, whose client certificates name a user (common name) and groups
-	// (organizations). Default: none, which takes those that the API server publishes (ConfigMap
-	// kube-system/extension-apiserver-authentication) unless skipLookup says otherwise.
+	// (organizations). Default: none, which uses those that the API server publishes (ConfigMap
+	// kube-system/extension-apiserver-authentication), unless skipLookup is true.
 	ClientCAFile string `json:"clientCAFile"`
-	// RequestHeader says which proxies may name users in headers. Default: none, those that the API server publishes
-	// unless skipLookup says otherwise.
+	// RequestHeader says which proxies may name users in headers. Default: none, which uses those that the API server
+	// publishes in the same ConfigMap, unless skipLookup is true.
 	RequestHeader RequestHeader `json:"requestHeader"`
-	// SkipLookup takes nothing of what the API server publishes. Default: false.
+	// SkipLookup ignores what the API server publishes in that ConfigMap. Default: false.
 	SkipLookup bool `json:"skipLookup"`
-	// TolerateLookupFailure goes on without client certificates and proxies while that can't be read, and tries again;
-	// false ends the manager at its start. Default: true.
+	// TolerateLookupFailure has the manager go on without client certificates and proxies while that ConfigMap can't be
+	// read, and try again. If it is false, the manager ends at its start. Default: true.
 	TolerateLookupFailure bool `json:"tolerateLookupFailure"`
 	// TokenCacheTTL is how long the review of a token is cached: a duration up to 10m, 0s for not at all. Default: 10s.
 	TokenCacheTTL metav1.Duration `json:"tokenCacheTTL"`
 }
 
-// RequestHeader says which proxies may name users in headers. They show a client certificate of a CA of their own.
+// RequestHeader says which proxies may name users in headers. Such a proxy shows a client certificate of a CA for
+// proxies.
 type RequestHeader struct {
-	// ClientCAFile is the path of the CAs of these proxies in PEM. Default: none, no proxy of this configuration.
+	// ClientCAFile is the path of the CAs of these proxies in PEM. Default: none: the configuration allows no proxy.
 	ClientCAFile string `json:"clientCAFile"`
 	// AllowedNames are the common names that their certificates may have. Default: none, which allows all.
 	AllowedNames []string `json:"allowedNames"`
 	// UsernameHeaders are the headers that name the user; the first one that is there counts. Default: x-remote-user.
 	UsernameHeaders []string `json:"usernameHeaders"`
-	// UIDHeaders are those of the user's UID. Default: none.
+	// UIDHeaders are the headers with the user's UID. Default: none.
 	UIDHeaders []string `json:"uidHeaders"`
-	// GroupHeaders are those of the user's groups, all of which count. Default: x-remote-group.
+	// GroupHeaders are the headers with the user's groups; all of them count. Default: x-remote-group.
 	GroupHeaders []string `json:"groupHeaders"`
-	// ExtraHeaderPrefixes begin headers of whatever else is known of the user. Default: x-remote-extra-.
+	// ExtraHeaderPrefixes are the beginnings of headers with anything else that is known of the user. Default:
+	// x-remote-extra-.
 	ExtraHeaderPrefixes []string `json:"extraHeaderPrefixes"`
 }
 
-// Authorization says what those who ask may: members of system:masters all, others what the API server says
-// (nonResourceURLs of the cluster's roles).
+// Authorization says which requests users may send: members of system:masters all, others those that the API server
+// allows (nonResourceURLs of the cluster's roles).
 type Authorization struct {
-	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which takes
+	// Kubeconfig is the path of a kubeconfig file of the API server that is asked. Default: none, which uses
 	// clientConnection.
 	Kubeconfig string `json:"kubeconfig"`
-	// AlwaysAllowPaths are the paths that need no authorization; one that ends in * stands for all that begin so. Default:
-	// /healthz, /readyz, /livez.
+	// AlwaysAllowPaths are the paths that need no authorization; one that ends in * stands for all paths that begin like
+	// it. Default: /healthz, /readyz, /livez.
 	AlwaysAllowPaths []string `json:"alwaysAllowPaths"`
 	// AllowCacheTTL is how long a yes of the API server is cached: a duration up to 10m, 0s for not at all. Default: 10s.
 	AllowCacheTTL metav1.Duration `json:"allowCacheTTL"`

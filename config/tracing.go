@@ -24,15 +24,15 @@ type Tracing struct {
 
 // TracingTLS secures the connection to a collector.
 type TracingTLS struct {
-	// Enabled speaks TLS, and verifies the collector's certificate. Default: false, as kube-apiserver: the collector is
-	// taken to be on the same machine.
+	// Enabled uses TLS, and verifies the collector's certificate. Default: false, as with kube-apiserver: the collector is
+	// assumed to be on the same machine.
 	Enabled bool `json:"enabled"`
 	// CAFile is the path of certificates in PEM that are trusted in place of the system's. Default: none.
 	CAFile string `json:"caFile"`
-	// CertFile and KeyFile are the paths of a certificate and its key in PEM, for a collector that asks who is there.
-	// Default: none.
+	// CertFile is the path of a client certificate in PEM, for a collector that asks for one. Set both certFile and
+	// keyFile, or neither. Default: none.
 	CertFile string `json:"certFile"`
-	// KeyFile goes with CertFile. Default: none.
+	// KeyFile is the path of the certificate's private key in PEM. Default: none.
 	KeyFile string `json:"keyFile"`
 	// ServerName is the name in the collector's certificate. Default: the endpoint's host.
 	ServerName string `json:"serverName"`

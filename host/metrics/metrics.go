@@ -50,24 +50,24 @@ func New(r *prometheus.Registry) *Metrics {
 			"(put off until the plugin's budget has deletes again), panic (a bug of Windlass's: the controller is quarantined).",
 		"controller", "result")
 	m.resyncs = f.counter("windlass_resyncs_total",
-		"Keys that were looked at again because their turn in the resync period had come, and not "+
-			"because something had happened.",
+		"Keys that were synced because the resync period was over, and not because something had happened.",
 		"controller")
 	m.slowed = f.counter("windlass_slowed_syncs_total",
-		"Syncs that were put off because their key asks for them at once, again and again, and writes "+
-			"nothing.",
+		"Syncs that were put off because their key is restless: it asks for the next sync at once, again "+
+			"and again, and writes nothing.",
 		"controller")
 	m.duration = f.histogram("windlass_sync_duration_seconds",
 		"Time of a whole sync, its writes included.", prometheus.ExponentialBuckets(0.00001, 4, 10), "controller")
 	m.guestSeconds = f.counter("windlass_guest_seconds_total",
 		"Time spent inside the sandbox, in seconds, waiting for performed effects excluded.", "controller")
-	m.fuel = f.counter("windlass_guest_fuel_total", "Metering units used inside the sandbox.", "controller")
-	m.memory = f.newGauge("windlass_guest_memory_bytes", "Linear memory that the last sync used.", "controller")
+	m.fuel = f.counter("windlass_guest_fuel_total",
+		"Fuel that syncs used: metered instructions inside the sandbox.", "controller")
+	m.memory = f.newGauge("windlass_guest_memory_bytes", "WebAssembly memory that the last sync used.", "controller")
 	m.snapshotBytes = f.counter("windlass_snapshot_bytes_total",
 		"Bytes of all requests handed to the sandbox.", "controller")
 	m.outcomeBytes = f.counter("windlass_outcome_bytes_total",
-		"Bytes of all answers that performs gave the sandbox: objects that were read, facts, lazy views, "+
-			"what became of effects.",
+		"Bytes that performs returned to the sandbox: objects that were read, facts, lazy views, outcomes "+
+			"of effects.",
 		"controller")
 	m.Writes = f.counter("windlass_writes_total",
 		"API writes by verb, resource and outcome.", "controller", "verb", "resource", "code")
@@ -80,9 +80,9 @@ func New(r *prometheus.Registry) *Metrics {
 			"old one was kept), rolled-back (the new one failed its trial).",
 		"plugin", "result")
 	m.ShadowSyncs = f.counter("windlass_shadow_syncs_total",
-		"Syncs that a controller's shadow has run as well.", "controller")
+		"Syncs that a controller's shadow ran, too.", "controller")
 	m.ShadowDifferences = f.counter("windlass_shadow_differences_total",
-		"Syncs that a controller's shadow answered otherwise.", "controller")
+		"Syncs for which the shadow's answer differs from the controller's.", "controller")
 	m.Reloads = f.counter("windlass_config_reloads_total",
 		"Times that the configuration was read anew, by result: ok, failed (the old one was kept).", "result")
 

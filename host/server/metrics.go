@@ -23,14 +23,15 @@ func newMetrics(r *prometheus.Registry) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(
 			prometheus.CounterOpts{Name: "windlass_http_requests_total",
-				Help: "Requests of health, metrics and state, by the answer's code."}, []string{"code"}),
+				Help: "Requests to the manager for health, metrics or its state, by the answer's status code."},
+			[]string{"code"}),
 		reloads: prometheus.NewCounterVec(
 			prometheus.CounterOpts{Name: "windlass_serving_reloads_total",
 				Help: "Times that certificates or CAs have changed, by result: ok, failed (the old ones were kept)."},
 			[]string{"result"}),
 		expiry: prometheus.NewGauge(
 			prometheus.GaugeOpts{Name: "windlass_serving_certificate_expiration_timestamp_seconds",
-				Help: "When the certificate that is served with expires."}),
+				Help: "When the manager's serving certificate expires, in seconds since 1970."}),
 	}
 	if r != nil {
 		r.MustRegister(m.requests, m.reloads, m.expiry)
