@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -88,7 +89,32 @@ func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(obje
 		}
 		return err
 	}
+	if err := normalize(e); err != nil {
+		return err
+	}
 	return s.grantedLabels(e, res, q, a, created)
+}
+
+// grantedUnseen reports why the grant doesn't cover an apply to an object that no view shows: a cache that holds only
+// what the grant covers doesn't show what else there is. It asks the API server.
+func (s *Session) grantedUnseen(ctx context.Context, e *abi.Effect, res *schema.Resource) error {
+	if s.w.Grant == nil {
+		return nil
+	}
+	q := s.requested(e, res)
+	a := s.w.Grant.Ask(q)
+	if a.Allowed {
+		return nil
+	}
+	raw, err := s.w.readLive(ctx, res, e.Namespace, e.Name)
+	if err != nil || raw == nil {
+		return err
+	}
+	l, err := grant.LabelsOf(raw)
+	if err == nil && !a.Matches(l) {
+		err = s.w.unmatched(q, a, "there is such an object, which is covered")
+	}
+	return err
 }
 
 // grantedLabels judges a write to an object by its labels, before and after.
@@ -154,7 +180,7 @@ func (s *Session) labelsAfter(e *abi.Effect, res *schema.Resource, k objectKey, 
 	case abi.EffectPatch:
 		return patchedLabels(before, e.Patch, e.Object)
 	case abi.EffectApply:
-		return appliedLabels(before, e.Object)
+		return appliedLabels(e.Object)
 	}
 	return before, nil
 }

@@ -38,6 +38,8 @@ func TestPatchedLabels(t *testing.T) {
 			labels.Set{"app": "db", "a/b": "1"}},
 		{"escaped", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels/a~1b"}]`, labels.Set{"app": "web"}},
 		{"all", abi.JSONPatch, `[{"op":"add","path":"/metadata/labels","value":{"x":"y"}}]`, labels.Set{"x": "y"}},
+		{"none, and then one", abi.JSONPatch,
+			`[{"op":"add","path":"/metadata/labels","value":null},{"op":"add","path":"/metadata/labels/app","value":"web"}]`, nil},
 		{"all of them away", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels"}]`, nil},
 		{"the metadata", abi.JSONPatch, `[{"op":"replace","path":"/metadata","value":{}}]`, nil},
 		{"the object", abi.JSONPatch, `[{"op":"replace","path":"","value":{}}]`, nil},
@@ -142,5 +144,80 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 	left, err := admin.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) != 1 || left.Items[0].Name != "theirs" {
 		t.Fatalf("a collection of ours was deleted, and there is %v, %v", left.Items, err)
+	}
+}
+
+// What the check reads is what the server reads: members that are there twice are sent once, and a JSON Patch has none of
+// other names.
+func TestNormalize(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		e     abi.Effect
+		want  string
+		wrong string
+	}{
+		{"a JSON patch", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch,
+			Object: []byte(`[{"op":"add","path":"/a","path":"/metadata/labels/app","value":1.50}]`)},
+			`[{"op":"add","path":"/metadata/labels/app","value":1.50}]`, ""},
+		{"another case", abi.Effect{Kind: abi.EffectPatch, Patch: abi.JSONPatch,
+			Object: []byte(`[{"op":"replace","path":"/metadata/labels/app","Path":"/data/app","value":"db"}]`)},
+			"", `operation 0 has a member "Path"`},
+		{"a merge patch", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
+			Object: []byte(`{"metadata":{"labels":{"app":"web"}},"metadata":{"labels":{"app":"db"}},"n":12345678901234567890}`)},
+			`{"metadata":{"labels":{"app":"db"}},"n":12345678901234567890}`, ""},
+		{"an apply", abi.Effect{Kind: abi.EffectApply, Object: []byte(`{"metadata":{"name":"a"},"metadata":{"name":"b"}}`)},
+			`{"metadata":{"name":"b"}}`, ""},
+		{"two objects", abi.Effect{Kind: abi.EffectApply, Object: []byte(`{} {}`)}, "", "something follows the JSON object"},
+		{"an update", abi.Effect{Kind: abi.EffectUpdate, Object: []byte("\n\x00")}, "\n\x00", ""},
+	} {
+		err := normalize(&c.e)
+		if c.wrong != "" {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) {
+				t.Errorf("%s: %v, want %s", c.name, err, c.wrong)
+			}
+			continue
+		}
+		if err != nil || string(c.e.Object) != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.name, c.e.Object, err, c.want)
+		}
+	}
+}
+
+// A cache that shows what the grant covers, and nothing else, doesn't make an apply a way to what it doesn't show.
+func TestOnClusterApplyOfWhatIsNotShown(t *testing.T) {
+	all := []string{"*"}
+	w := newWorld(t, abi.Controller{
+		Views:  []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"metadata.labels", "data"}}},
+		Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"create", "patch"}}},
+	}, func(o *Options) {
+		o.Grant = granted(t, grant.Rule{APIGroups: all, Resources: all, Verbs: all,
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})
+	})
+	store := &testStore{}
+	store.set("1")
+	w.stores["v1/configmaps"] = store
+	theirs := configMap("theirs", "1")
+	theirs.Labels = map[string]string{"app": "db"}
+	admin := w.kube.CoreV1().ConfigMaps(w.ns)
+	before, err := admin.Create(t.Context(), theirs, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	apply := func(name string) error {
+		object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name +
+			`","labels":{"app":"web"}},"data":{"a":"b"}}`
+		return w.beginSession().Finish(t.Context(), []abi.Effect{{Kind: abi.EffectApply, Resource: "v1/configmaps",
+			Namespace: w.ns, Name: name, Object: []byte(object)}})
+	}
+	if err := apply("theirs"); err == nil || !strings.Contains(err.Error(), "there is such an object, which is covered by no selector") {
+		t.Errorf("an apply to what isn't shown: %v", err)
+	}
+	after, err := admin.Get(t.Context(), "theirs", metav1.GetOptions{})
+	if err != nil || after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("it was written: %+v, %v", after, err)
+	}
+	if err := apply("new"); err != nil {
+		t.Errorf("an apply to what isn't there: %v", err)
 	}
 }

@@ -1,19 +1,73 @@
 package effects
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/names"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/grant"
 )
 
 var errLabels = &notGranted{"labels decide whether the operator has granted it, and this patch changes them in a way that the host can't follow: set or remove single labels"}
+
+// normalize writes an effect's JSON anew, without what two readers could read differently: members that are there twice,
+// and in a JSON Patch those of other names. What is checked is what is sent.
+func normalize(e *abi.Effect) error {
+	switch {
+	case e.Kind == abi.EffectPatch && e.Patch == abi.JSONPatch:
+		return normalizeOperations(e)
+	case e.Kind == abi.EffectPatch, e.Kind == abi.EffectApply && envelope.IsJSON(e.Object):
+	default:
+		return nil
+	}
+
+	d := json.NewDecoder(bytes.NewReader(e.Object))
+	d.UseNumber()
+	var m map[string]any
+	if err := d.Decode(&m); err != nil {
+		return fmt.Errorf("the patch: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("the patch: something follows the JSON object")
+	}
+	b, err := json.Marshal(m)
+	if err == nil {
+		e.Object = b
+	}
+	return err
+}
+
+// normalizeOperations is normalize for a JSON Patch.
+func normalizeOperations(e *abi.Effect) error {
+	var operations []map[string]json.RawMessage
+	if err := json.Unmarshal(e.Object, &operations); err != nil {
+		return fmt.Errorf("the JSON patch: %w", err)
+	}
+	for i, o := range operations {
+		for name := range o {
+			switch name {
+			case "op", "path", "from", "value":
+			default:
+				return fmt.Errorf("the JSON patch: operation %d has a member %s: there are op, path, from and value", i,
+					names.Quote(name))
+			}
+		}
+	}
+	b, err := json.Marshal(operations)
+	if err == nil {
+		e.Object = b
+	}
+	return err
+}
 
 // patchedLabels returns the labels after a patch.
 func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set, error) {
@@ -43,7 +97,7 @@ func patchedLabels(before labels.Set, t abi.PatchType, patch []byte) (labels.Set
 				after[unescape(key)] = v
 			case o.Path == all && (o.Op == "add" || o.Op == "replace"):
 				after = labels.Set{}
-				if json.Unmarshal(o.Value, &after) != nil {
+				if json.Unmarshal(o.Value, &after) != nil || after == nil {
 					return nil, errLabels
 				}
 			default:
@@ -107,13 +161,9 @@ func unescape(s string) string { return strings.NewReplacer("~1", "/", "~0", "~"
 
 // appliedLabels returns the labels after an apply, which may take away those that an earlier one has set: what is
 // applied has to be covered by itself.
-func appliedLabels(before labels.Set, object []byte) (labels.Set, error) {
-	if len(object) > 0 && object[0] == '{' {
-		var o struct{ Metadata metav1.ObjectMeta }
-		if err := json.Unmarshal(object, &o); err != nil {
-			return nil, fmt.Errorf("the object: %w", err)
-		}
-		return o.Metadata.Labels, nil
+func appliedLabels(object []byte) (labels.Set, error) {
+	if !envelope.IsJSON(object) {
+		return grant.LabelsOf(object)
 	}
-	return grant.LabelsOf(object)
+	return patchedLabels(labels.Set{}, abi.MergePatch, object)
 }

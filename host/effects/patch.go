@@ -19,6 +19,11 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	if b != nil && b.gone {
 		return abi.Outcome{}, errGone(k)
 	}
+	if e.Kind == abi.EffectApply && b == nil {
+		if err := s.grantedUnseen(ctx, e, res); err != nil {
+			return abi.Outcome{}, err
+		}
+	}
 
 	r := s.request(e, res, "PATCH", "patch")
 	var err error
