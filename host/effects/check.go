@@ -115,11 +115,14 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		}
 		return names.Namespace(e.Ask.Namespace)
 	case abi.EffectWake:
-		if e.Wake == nil || c.w.Wake == nil {
-			return errors.New("it names no key, or this controller has no siblings to wake")
+		if e.Wake == nil {
+			return errors.New("it names no key")
 		}
 		if err := checkKey(&e.Wake.Key); err != nil {
 			return err
+		}
+		if c.w.Wake == nil {
+			return errors.New("this controller has no siblings to wake")
 		}
 		if c.wakes++; c.wakes > wakesMax {
 			return fmt.Errorf("a sync wakes at most %d keys of the plugin's controllers", wakesMax)
