@@ -3,6 +3,7 @@ package names
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // What could lead a path, a file or a metric elsewhere is refused wherever it could stand, and what Kubernetes has isn't.
@@ -47,7 +48,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: %q may be one", name, s)
 				continue
 			}
-			if text := err.Error(); strings.ContainsAny(text, "\n\x00\x1b\xff") || len(text) > 300 {
+			if text := err.Error(); strings.ContainsAny(text, "\n\x00\x1b") || !utf8.ValidString(text) || len(text) > 300 {
 				t.Errorf("%s: %q: the error is %q", name, s, text)
 			}
 		}
