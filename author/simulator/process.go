@@ -87,7 +87,7 @@ func (r *run) startProcess() error {
 				return nil
 			},
 			Discovery: r.cluster, Recorder: &recorder{r, c.manifest().Name},
-			Wake: func(controller int32, key abi.KeyRef) { p.wakeSibling(c.Guest, controller, key) },
+			Wake: func(_ abi.KeyRef, controller int32, key abi.KeyRef) { p.wakeSibling(c.Guest, controller, key) },
 		})
 		if err != nil {
 			return err

@@ -114,7 +114,7 @@ func (p *Plugin) begin() error {
 			return nil
 		},
 		Recorder: recorder{p}, Discovery: discovery{p},
-		Wake: func(controller int32, key abi.KeyRef) {
+		Wake: func(_ abi.KeyRef, controller int32, key abi.KeyRef) {
 			p.Woke = append(p.Woke, fmt.Sprintf("%d %s", controller, text(key)))
 		},
 	})

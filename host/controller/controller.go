@@ -84,6 +84,7 @@ type Controller struct {
 	traps   map[Key]int           // syncs in a row that performed and then failed in the sandbox
 
 	restless map[Key]*restless // of keys whose last sync asked for the next one at once
+	again    map[Key]bool      // keys that are being synced, and have woken themselves
 
 	version    *Version
 	trial      func(failed error) bool // of the version; nil: it has passed
@@ -103,7 +104,7 @@ func New(o Options, v *Version) *Controller {
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
 		timers: map[Key]*timer{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{},
-		traps: map[Key]int{}, restless: map[Key]*restless{},
+		traps: map[Key]int{}, restless: map[Key]*restless{}, again: map[Key]bool{},
 	}
 
 	if c.Wall == nil {
@@ -142,6 +143,42 @@ func (c *Controller) Name() string { return c.name }
 func (c *Controller) Wake(k Key) {
 	c.foreign(k)
 	c.enqueue(k, 0)
+}
+
+// wokenMost is how long at most a key that keeps failing rests though a sync of its plugin wakes it.
+const wokenMost = time.Second
+
+// WakeAsked has the key synced because a sync of its plugin asks for that, of the key itself or of another. Unlike an
+// event it doesn't end a failed key's back-off at once: keys that fail and wake one another would be synced without
+// end. A sync that wakes its own key asks for the next one, as with requeueAfter.
+func (c *Controller) WakeAsked(k Key, itself bool) {
+	c.mu.Lock()
+	if itself {
+		c.again[k] = true
+		c.mu.Unlock()
+		return
+	}
+	failed := c.queue.NumRequeues(k) + c.traps[k]
+	c.mu.Unlock()
+	if failed == 0 {
+		c.Wake(k)
+		return
+	}
+	c.foreign(k)
+	c.queue.AddAfter(k, min(5*time.Millisecond<<min(failed, 10), wokenMost))
+}
+
+// askedAgain returns after how long an accepted sync has asked for the next one, by its answer or by waking its own
+// key; 0: not at all.
+func (c *Controller) askedAgain(k Key, o *syncer.Outcome) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again := c.again[k]
+	delete(c.again, k)
+	if again && o.Accepted {
+		return 1
+	}
+	return o.Asked
 }
 
 // Woken takes a wake-up that an event of the cache led to.

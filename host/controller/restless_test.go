@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/windlass-dev/windlass/host/syncer"
 )
 
 // A key whose syncs write nothing and ask for the next one at once is slowed down, whether they fail or not, and told
@@ -38,6 +40,49 @@ func TestRestlessKeys(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A sync that wakes its own key asks for the next one: such a key is slowed down as well.
+func TestKeysThatWakeThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var x *asks
+		x = startAsking(t, func(n int) (time.Duration, int, bool) {
+			x.c.WakeAsked(x.key, true)
+			return 0, 0, false
+		})
+		if n := x.syncsWithin(time.Minute); n < 25 || n > 60 {
+			t.Errorf("%d syncs in a minute", n)
+		}
+	})
+}
+
+// Keys that fail and are woken by their plugin's syncs, as if by one another, are held back all the same, and not for
+// long: an event wakes them at once.
+func TestFailingKeysThatWakeOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, k, n := resyncing(t, 0), Key{Name: "k"}, atomic.Int32{}
+		go func() {
+			for k, ended := c.queue.Get(); !ended; k, ended = c.queue.Get() {
+				n.Add(1)
+				c.WakeAsked(k, false)
+				c.requeueRateLimited(k)
+				c.queue.Done(k)
+			}
+		}()
+		c.Wake(k)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := n.Load(); n < 60 || n > 80 {
+			t.Errorf("%d syncs in a minute", n)
+		}
+
+		before := n.Load()
+		c.Wake(k)
+		if synctest.Wait(); n.Load() != before+1 {
+			t.Errorf("%d syncs after an event", n.Load()-before)
+		}
+		c.queue.ShutDown()
+	})
 }
 
 // Who writes each time, asks for a later time, or is woken by others while it waits, gets the time that it asks for.
@@ -94,6 +139,7 @@ func startAsking(t *testing.T, ask func(int) (time.Duration, int, bool)) *asks {
 	go func() {
 		for k, ended := x.c.queue.Get(); !ended; k, ended = x.c.queue.Get() {
 			d, writes, failed := x.ask(int(x.n.Add(1)))
+			d = x.c.askedAgain(k, &syncer.Outcome{Accepted: true, Asked: d})
 			x.c.setTimer(k, x.c.calmedDelay(x.c.Current(), k, d, writes), failed)
 			x.c.queue.Done(k)
 		}

@@ -209,8 +209,9 @@ func (w *worker) sync(ctx context.Context) syncer.Outcome {
 	o := w.syncer.Sync(ctx)
 	w.version = nil
 	c.trapped(key, &o)
+	asked := c.askedAgain(key, &o)
 	if o.Accepted {
-		again := v.Next(c.calmedDelay(v, key, o.Asked, o.Writes))
+		again := v.Next(c.calmedDelay(v, key, asked, o.Writes))
 		c.setTimer(key, again, !o.Done())
 	}
 	if twin != nil {

@@ -65,7 +65,7 @@ func TestRightsAreScoped(t *testing.T) {
 
 // What leads a request elsewhere, or can't be told in a metric or a log, is refused before anything is sent.
 func TestNamesAreChecked(t *testing.T) {
-	w, err := New(Options{Plugin: "p", Config: &rest.Config{}, Wake: func(int32, abi.KeyRef) {},
+	w, err := New(Options{Plugin: "p", Config: &rest.Config{}, Wake: func(abi.KeyRef, int32, abi.KeyRef) {},
 		Controller: &abi.Controller{Name: "c", EventSource: "c", Views: []abi.View{{Name: "pods", Resource: podsR}},
 			Writes: []abi.Write{{Resource: abi.Resource{Name: "*"}, Verbs: []string{"get", "delete"}}}}})
 	if err != nil {

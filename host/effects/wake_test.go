@@ -11,7 +11,7 @@ import (
 func TestASyncWakesSoMany(t *testing.T) {
 	woken := 0
 	w := &Writer{lasting: &lasting{}, Options: Options{Plugin: "p", Controller: &abi.Controller{Name: "c"},
-		Wake: func(int32, abi.KeyRef) { woken++ }}}
+		Wake: func(abi.KeyRef, int32, abi.KeyRef) { woken++ }}}
 	wakes := func(n int) []abi.Effect {
 		group := abi.Effect{Kind: abi.EffectGroup}
 		for range n {

@@ -55,8 +55,9 @@ type Options struct {
 	Gone func(uid string) bool
 	// Recorder takes events; by default one of the Writer's own with upstream's aggregation and spam filter.
 	Recorder record.EventRecorder
-	// Wake wakes a key of a controller of the same module; without it wake effects are refused.
-	Wake func(controller int32, key abi.KeyRef)
+	// Wake wakes a key of a controller of the same module, because a sync of the key from asks for that; without it wake
+	// effects are refused.
+	Wake func(from abi.KeyRef, controller int32, key abi.KeyRef)
 	// Grant narrows the manifest's rights to what the operator allows; nil allows them all.
 	Grant *grant.Grant
 	// Deletes is what the plugin may delete in a minute; nil has no bound.

@@ -154,12 +154,12 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 		},
 		Discovery: l.stores.discovery, Gone: l.stores.cache.Gone, Wrote: ring.Wrote, Lease: l.leaders.fenceFor(manifest),
 		Client: l.leaders.clientFor(manifest),
-		Wake: func(controller int32, key abi.KeyRef) {
+		Wake: func(from abi.KeyRef, controller int32, key abi.KeyRef) {
 			if controller < 0 || int(controller) >= len(p.Manifest.Controllers) {
 				return
 			}
 			if s := h.slots.named(p.Manifest.Controllers[controller].Name); s != nil {
-				s.Wake(key)
+				s.WakeAsked(key, int(controller) == index && key == from)
 			}
 		},
 		Metrics: effects.Metrics{

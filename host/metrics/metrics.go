@@ -140,6 +140,8 @@ type Controller struct {
 
 	mu       sync.Mutex
 	summands map[controller.Key][]summand
+	said     []bool     // of each metric, whether the answer that is being counted says anything of it
+	led      [][]string // and the values in objects that lead to it; nil: it wasn't asked yet
 }
 
 // summand is what a key adds to a sum: to the series of these values, to which these values in objects led.
@@ -185,10 +187,16 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 	if b.sums {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		b.noteSaid(updates)
 		b.takeBack(k, func(s *summand) bool {
-			now, _ := objects(s.metric)
-			says := func(u abi.MetricUpdate) bool { return u.Metric == s.metric }
-			return !slices.Equal(s.objects, now) || slices.ContainsFunc(updates, says)
+			if b.said[s.metric] {
+				return true
+			}
+			if b.led[s.metric] == nil {
+				now, _ := objects(s.metric)
+				b.led[s.metric] = append([]string{}, now...)
+			}
+			return !slices.Equal(s.objects, b.led[s.metric])
 		})
 	}
 
@@ -211,6 +219,20 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 		if m.series != nil && m.series.objects != nil {
 			now, _ := objects(int32(i))
 			m.series.releaseMoved(o, now)
+		}
+	}
+}
+
+// noteSaid notes which metrics an answer speaks of: a key may have very many summands, and an answer very many updates.
+func (b *Controller) noteSaid(updates []abi.MetricUpdate) {
+	if b.said == nil {
+		b.said, b.led = make([]bool, len(b.own)), make([][]string, len(b.own))
+	}
+	clear(b.said)
+	clear(b.led)
+	for i := range updates {
+		if n := updates[i].Metric; n >= 0 && int(n) < len(b.said) {
+			b.said[n] = true
 		}
 	}
 }

@@ -20,7 +20,7 @@ func TestAPanicFailsTheSync(t *testing.T) {
 			target, _ := newTarget(t)
 			target.Module = alwaysAnswers(answer)
 			panics := true
-			target.Writer.Wake = func(int32, abi.KeyRef) {
+			target.Writer.Wake = func(abi.KeyRef, int32, abi.KeyRef) {
 				if panics {
 					panic("nobody had thought of it")
 				}

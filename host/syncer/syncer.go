@@ -289,10 +289,16 @@ func (s *Syncer) permit(all []abi.Effect) error {
 	return s.turn.Permit(all)
 }
 
+// updatesMax bounds the updates of metrics in an answer, which the host adds up one by one.
+const updatesMax = 10_000
+
 // checkAnswer reports whether the answer may be accepted, before anything of it is.
 func (s *Syncer) checkAnswer(a *abi.SyncResponse) error {
 	t, size := s.target, len(a.State)
 	switch {
+	case len(a.Metrics) > updatesMax:
+		return fmt.Errorf("plugin %s: the answer has %d updates of metrics, the limit is %d", t.Plugin, len(a.Metrics),
+			updatesMax)
 	case size > abi.StateMax:
 		return fmt.Errorf("plugin %s: the answer keeps %d bytes of state, the limit is %d", t.Plugin, size, abi.StateMax)
 	case !s.States.hasRoom(s.turn.Key, size):

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/utils/dump"
 
 	"github.com/windlass-dev/windlass/host/sandbox"
+	hostschema "github.com/windlass-dev/windlass/host/schema"
 )
 
 // Helpers are the pure functions that a guest borrows from the host, for what it can't carry itself: what comes of
@@ -95,7 +97,7 @@ func jsonForm(head string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unmarshal(m, body); err != nil {
+	if err := unmarshal(m, body, decodedMax); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	b, err := json.Marshal(m)
@@ -119,6 +121,9 @@ func protobufForm(kind string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := bytes.Count(body, []byte("{")); n > objectsMax {
+		return nil, fmt.Errorf("%s: %d JSON objects, the limit is %d", kind, n, objectsMax)
+	}
 	if err := json.Unmarshal(body, m); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
@@ -127,7 +132,7 @@ func protobufForm(kind string, body []byte) ([]byte, error) {
 
 func templateHash(count string, body []byte) ([]byte, error) {
 	var t corev1.PodTemplateSpec
-	if err := unmarshal(&t, body); err != nil {
+	if err := unmarshal(&t, body, templateMax); err != nil {
 		return nil, fmt.Errorf("v1/PodTemplateSpec: %w", err)
 	}
 	h := fnv.New32a()
@@ -144,8 +149,24 @@ func templateHash(count string, body []byte) ([]byte, error) {
 	return []byte(rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))), nil
 }
 
+// Bounds of what helpers make of an argument, which may be far larger: of two bytes comes a container of a kilobyte, and
+// of that several times as much text.
+const (
+	decodedMax  = 16 << 20 // bytes that an object takes in memory
+	templateMax = 2 << 20  // of a template, whose hash is of all that is in it, zeros included
+	objectsMax  = 10_000   // JSON objects, each of which may become a large struct
+)
+
 // unmarshal reads bytes that a guest gave: generated code is trusted with what API servers send.
-func unmarshal(m message, b []byte) (err error) {
+func unmarshal(m message, b []byte, most int) (err error) {
+	described, err := hostschema.MessageOf(reflect.TypeOf(m).Elem())
+	if err != nil {
+		return err
+	}
+	if _, err := described.DecodedSize(b, most); err != nil {
+		return err
+	}
+
 	defer func() {
 		if x := recover(); x != nil {
 			err = errors.New("malformed protobuf")

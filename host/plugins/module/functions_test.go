@@ -1,6 +1,9 @@
 package module
 
 import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -69,4 +72,36 @@ func FuzzHelpers_answer_whatever_a_guest_gives(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is small on the wire, and would be large in memory or in JSON, is refused before it is decoded.
+func TestHelpersAreBounded(t *testing.T) {
+	containers := bytes.Repeat([]byte("\x12\x00"), 500_000) // of a pod's spec: a megabyte that becomes one of 350 MB
+	spec := append(binary.AppendUvarint([]byte{0x12}, uint64(len(containers))), containers...)
+	for _, x := range []struct{ name, head, body, want string }{
+		{"json_form", "v1/PodTemplateSpec", string(spec), "decoded it would take more than 16777216 bytes of memory"},
+		{"template_hash", "", string(spec[:200_000]), "the message is cut short"},
+		{"protobuf_form", "v1/PodTemplateSpec", `{"spec":{"containers":[` + strings.Repeat("{},", 20_000) + `{}]}}`,
+			"20003 JSON objects, the limit is 10000"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := CallHelper(x.name, []byte(x.head+"\n"+x.body))
+		runtime.ReadMemStats(&after)
+		if got[0] != 1 || !strings.Contains(string(got), x.want) {
+			t.Errorf("%s: %.200s, want %s", x.name, got, x.want)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20 {
+			t.Errorf("%s allocated %d bytes", x.name, took)
+		}
+	}
+
+	small := bytes.Repeat([]byte("\x12\x00"), 5_000)
+	template := append(binary.AppendUvarint([]byte{0x12}, uint64(len(small))), small...)
+	if got := CallHelper("template_hash", append([]byte("\n"), template...)); !strings.Contains(string(got), "2097152 bytes") {
+		t.Errorf("the hash of 5,000 containers: %.200s", got)
+	}
+	if got := CallHelper("template_hash", append([]byte("\n"), template[:0]...)); got[0] != 0 {
+		t.Errorf("the hash of nothing: %.200s", got)
+	}
 }
