@@ -96,8 +96,8 @@ func MetricLabel(s string) error {
 		identifier(s, func(byte) bool { return false }))
 }
 
-// Text reports why a text can't be what people are to read as the name of something: it is long, no UTF-8, or has control
-// characters. There may be none.
+// Text reports why a text can't be what people are to read as the name of something: it is long, no UTF-8, or has
+// control characters. There may be none.
 func Text(what, s string) error {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return fmt.Errorf("%s can't be the %s: it has control characters", Quote(s), what)

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// What could lead a path, a file or a metric elsewhere is refused wherever it could stand, and what Kubernetes has isn't.
+// What could lead a path, a file or a metric elsewhere is refused wherever it could stand, and what Kubernetes has
+// isn't.
 func TestNames(t *testing.T) {
 	kinds := map[string]struct {
 		check func(string) error

@@ -1,6 +1,6 @@
 // Command generate-controllers writes what is told of the built-in controllers elsewhere, from the table of plugins:
-// docs/controllers.md, a page beside each plugin, the lists in README.md and docs/migrating.md, the controllers' metrics
-// in docs/metrics.md, the chart's files/rights.yaml, and what the flags of kube-controller-manager go by,
+// docs/controllers.md, a page beside each plugin, the lists in README.md and docs/migrating.md, the controllers'
+// metrics in docs/metrics.md, the chart's files/rights.yaml, and what the flags of kube-controller-manager go by,
 // config/kcm/zz_builtins.go.
 package main
 

@@ -122,8 +122,8 @@ type failures struct {
 	last  error
 }
 
-// countFailure counts a sync's end and quarantines the controller whose plugin keeps failing, or one over which the host
-// has panicked.
+// countFailure counts a sync's end and quarantines the controller whose plugin keeps failing, or one over which the
+// host has panicked.
 func (c *Controller) countFailure(v *Version, k Key, failed error, panicked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

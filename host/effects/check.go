@@ -215,7 +215,8 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 
 // checkKey reports why a key can't be woken. Its name need not be an object's: it may be a value in one.
 func checkKey(k *abi.KeyRef) error {
-	return cmp.Or(names.Namespace(k.Namespace), names.Value("key's name", k.Name), names.Value("key's resource", k.Resource))
+	return cmp.Or(names.Namespace(k.Namespace), names.Value("key's name", k.Name),
+		names.Value("key's resource", k.Resource))
 }
 
 // metadataOf reports why an effect can't be done on the metadata of objects alone, where that is asked for.

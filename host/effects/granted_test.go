@@ -39,7 +39,8 @@ func TestPatchedLabels(t *testing.T) {
 		{"escaped", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels/a~1b"}]`, labels.Set{"app": "web"}},
 		{"all", abi.JSONPatch, `[{"op":"add","path":"/metadata/labels","value":{"x":"y"}}]`, labels.Set{"x": "y"}},
 		{"none, and then one", abi.JSONPatch,
-			`[{"op":"add","path":"/metadata/labels","value":null},{"op":"add","path":"/metadata/labels/app","value":"web"}]`, nil},
+			`[{"op":"add","path":"/metadata/labels","value":null},{"op":"add","path":"/metadata/labels/app","value":"web"}]`,
+			nil},
 		{"all of them away", abi.JSONPatch, `[{"op":"remove","path":"/metadata/labels"}]`, nil},
 		{"the metadata", abi.JSONPatch, `[{"op":"replace","path":"/metadata","value":{}}]`, nil},
 		{"the object", abi.JSONPatch, `[{"op":"replace","path":"","value":{}}]`, nil},
@@ -147,8 +148,8 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 	}
 }
 
-// What the check reads is what the server reads: members that are there twice are sent once, and a JSON Patch has none of
-// other names.
+// What the check reads is what the server reads: members that are there twice are sent once, and a JSON Patch has none
+// of other names.
 func TestNormalize(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -19,8 +19,8 @@ import (
 
 var errLabels = &notGranted{"labels decide whether the operator has granted it, and this patch changes them in a way that the host can't follow: set or remove single labels"}
 
-// normalize writes an effect's JSON anew, without what two readers could read differently: members that are there twice,
-// and in a JSON Patch those of other names. What is checked is what is sent.
+// normalize writes an effect's JSON anew, without what two readers could read differently: members that are there
+// twice, and in a JSON Patch those of other names. What is checked is what is sent.
 func normalize(e *abi.Effect) error {
 	switch {
 	case e.Kind == abi.EffectPatch && e.Patch == abi.JSONPatch:

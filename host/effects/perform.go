@@ -27,8 +27,8 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 		return abi.Outcome{View: &data}, nil
 	case abi.EffectWake:
 		k := e.Wake.Key
-		s.w.Wake(s.key, e.Wake.Controller, abi.KeyRef{Resource: strings.Clone(k.Resource), Namespace: strings.Clone(k.Namespace),
-			Name: strings.Clone(k.Name)})
+		s.w.Wake(s.key, e.Wake.Controller, abi.KeyRef{Resource: strings.Clone(k.Resource),
+			Namespace: strings.Clone(k.Namespace), Name: strings.Clone(k.Name)})
 		return abi.Outcome{}, nil
 	case abi.EffectDiscover, abi.EffectRead:
 		o, err := s.discoverOrRead(ctx, e)

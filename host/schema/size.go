@@ -8,8 +8,8 @@ const (
 	decodedDepth = 200 // messages in each other
 )
 
-// DecodedSize returns about how many bytes a message takes once it is decoded into its Go type. It is an error when that
-// is more than most: on the wire an empty struct of a kilobyte has two bytes.
+// DecodedSize returns about how many bytes a message takes once it is decoded into its Go type. It is an error when
+// that is more than most: on the wire an empty struct of a kilobyte has two bytes.
 func (m *Message) DecodedSize(b []byte, most int) (int, error) {
 	d := decodedBytes{most: most}
 	err := d.addMessage(m, b, 0)

@@ -1,8 +1,8 @@
 // Package clusterroleaggregation gives ClusterRoles that aggregate others the rules of those.
 //
-// A ClusterRole with an aggregation rule gets the rules of all ClusterRoles that its selectors find, one selector after
-// another, each rule once. They are applied, so that others' fields stay; a role that has them already isn't written. It
-// is looked at again when a ClusterRole changes that its selectors find.
+// A ClusterRole with an aggregation rule gets the rules of all ClusterRoles that its selectors find, one selector
+// after another, each rule once. They are applied, so that others' fields stay; a role that has them already isn't
+// written. It is looked at again when a ClusterRole changes that its selectors find.
 package clusterroleaggregation
 
 import (

@@ -1,8 +1,8 @@
 // Package protection keeps what is in use from being deleted, by finalizers.
 //
-// An object that has lost the finalizer, or is older than it, gets it. When it is deleted, the finalizer goes as soon as
-// nobody uses the object: a PersistentVolume when it is not bound to a claim, a VolumeAttributesClass when no claim and
-// no volume names it.
+// An object that has lost the finalizer, or is older than it, gets it. When it is deleted, the finalizer goes as soon
+// as nobody uses the object: a PersistentVolume when it is not bound to a claim, a VolumeAttributesClass when no claim
+// and no volume names it.
 package protection
 
 import (

@@ -149,8 +149,8 @@ func templateHash(count string, body []byte) ([]byte, error) {
 	return []byte(rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))), nil
 }
 
-// Bounds of what helpers make of an argument, which may be far larger: of two bytes comes a container of a kilobyte, and
-// of that several times as much text.
+// Bounds of what helpers make of an argument, which may be far larger: of two bytes comes a container of a kilobyte,
+// and of that several times as much text.
 const (
 	decodedMax  = 16 << 20 // bytes that an object takes in memory
 	templateMax = 2 << 20  // of a template, whose hash is of all that is in it, zeros included
