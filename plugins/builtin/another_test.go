@@ -47,7 +47,8 @@ func TestAnotherController(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"plugins/builtin/zz_plugins.go":            `{"attachdetach", attachdetach.Plugin}`,
-		"docs/controllers.md":                      "| `" + controller + "` | `attachdetach` | attachdetach |",
+		"docs/controllers.md":                      "| `" + controller + "` | `attachdetach` | [attachdetach](../plugins/attachdetach/README.md) |",
+		"plugins/attachdetach/README.md":           "| `attachdetach_controller_detached_total` |",
 		"docs/flags.md":                            "sets `plugins[attachdetach].settings[attach-detach-reconcile-sync-period]`: how long nothing is done |",
 		"README.md":                                "persistentvolume-attach-detach,",
 		"docs/metrics.md":                          "| `attachdetach_controller_detached_total` | counter |",
