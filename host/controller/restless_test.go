@@ -45,11 +45,13 @@ func TestRestlessKeys(t *testing.T) {
 // A sync that wakes its own key asks for the next one: such a key is slowed down as well.
 func TestKeysThatWakeThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var x *asks
-		x = startAsking(t, func(n int) (time.Duration, int, bool) {
+		x := startAsking(t, func(int) (time.Duration, int, bool) { return 0, 0, false })
+		synctest.Wait()
+		x.ask = func(int) (time.Duration, int, bool) {
 			x.c.WakeAsked(x.key, true)
 			return 0, 0, false
-		})
+		}
+		x.c.Wake(x.key)
 		if n := x.syncsWithin(time.Minute); n < 25 || n > 60 {
 			t.Errorf("%d syncs in a minute", n)
 		}
