@@ -86,7 +86,7 @@ func TestReadAtStart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	atStart, found := regexp.MustCompile(`read\s+at\s+the\s+start\s+(only|alone)|from\s+the\s+next\s+start\s+on`), 0
+	atStart, found := regexp.MustCompile(`read\s+at\s+the\s+start\s+(only|alone)|takes\s+effect\s+at\s+the\s+next\s+start`), 0
 	expect := func(comment, name string) {
 		if !atStart.MatchString(comment) {
 			return
