@@ -86,7 +86,8 @@ func TestReadAtStart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	atStart, found := regexp.MustCompile(`read\s+at\s+the\s+start\s+(only|alone)|takes\s+effect\s+at\s+the\s+next\s+start`), 0
+	found, atStart := 0, regexp.MustCompile(
+		`read\s+at\s+the\s+start\s+(only|alone)|takes\s+effect\s+at\s+the\s+next\s+start`)
 	expect := func(comment, name string) {
 		if !atStart.MatchString(comment) {
 			return
