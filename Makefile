@@ -112,7 +112,7 @@ clean: ## Remove what was built
 
 ##@ Checking: CONTRIBUTING.md says when to run which
 
-test: build devcluster chromium verify ## All rings of tests below: before a change is handed in; half an hour
+test: build devcluster chromium verify ## All rings of tests below: before a change is handed in; forty minutes
 	failed=; while read -r rings; do echo "test: $$rings" >&2; hack/rings.sh run $$rings </dev/null || failed+=" $$rings"; done < <(hack/rings.sh steps); \
 	[[ -z $$failed ]] || { echo "test: failed:$$failed" >&2; exit 1; }
 
