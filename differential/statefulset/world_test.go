@@ -1,7 +1,9 @@
 package statefulset
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -415,26 +417,57 @@ func owners(r *world.Rand, x *corev1.PersistentVolumeClaim, s *appsv1.StatefulSe
 	}
 }
 
-// lost has a waiting pod's claim go, and the scheduler say so.
+// lost has a waiting pod's claim go, or somebody change its owners, and the scheduler say something else of the pod.
 func lost(r *world.Rand, c *api.Cluster) (string, error) {
 	all, err := c.List(differential.Pods)
 	if err != nil {
 		return "", err
 	}
+	slices.SortStableFunc(all, func(a, b runtime.Object) int { return cmp.Compare(unplaced(b), unplaced(a)) })
 	for _, o := range all {
 		p := o.(*corev1.Pod)
 		if p.Status.Phase != corev1.PodPending || len(p.Spec.Volumes) == 0 ||
 			p.Spec.Volumes[0].PersistentVolumeClaim == nil {
 			continue
 		}
+
+		// The end of a claim that a sync has asked for wakes the plugin by itself; a claim's owners wake nobody.
 		claim := p.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
-		if err := c.Remove(claims, p.Namespace, claim); err != nil {
+		what := "loss of claim "
+		if r.One(2) {
+			what = "other owners of claim "
+			err = c.Change(claims, p.Namespace, claim, func(o runtime.Object) { swapOwners(o, p) })
+		} else {
+			err = c.Remove(claims, p.Namespace, claim)
+		}
+		if err != nil {
 			continue // it isn't there
 		}
-		return "loss of claim " + claim, c.Change(differential.Pods, p.Namespace, p.Name,
+		return what + claim, c.Change(differential.Pods, p.Namespace, p.Name,
 			func(o runtime.Object) { unscheduled(r, o.(*corev1.Pod)) })
 	}
 	return "", nil
+}
+
+// swapOwners takes a claim's owners away, or where it has none makes its pod's own the claim's.
+func swapOwners(o runtime.Object, p *corev1.Pod) {
+	claim := o.(*corev1.PersistentVolumeClaim)
+	if len(claim.OwnerReferences) > 0 {
+		claim.OwnerReferences = nil
+		return
+	}
+	claim.OwnerReferences = slices.Clone(p.OwnerReferences)
+}
+
+// unplaced returns 1 for a pod of which the scheduler has said that it has no place: what it says next differs from that
+// by its message alone. For others it returns 0.
+func unplaced(o runtime.Object) int {
+	for _, x := range o.(*corev1.Pod).Status.Conditions {
+		if x.Type == corev1.PodScheduled && x.Reason == corev1.PodReasonUnschedulable {
+			return 1
+		}
+	}
+	return 0
 }
 
 // everyPod is what kubelets do to all pods that it is for.
