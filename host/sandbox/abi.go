@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -47,6 +48,22 @@ var exports = []struct {
 type hostFunction struct {
 	typ  rewrite.Signature
 	call func(i *instance, stack []uint64)
+}
+
+// guarded calls a function for a guest; a panic in it that isn't meant to end the guest's call ends that call, too, and
+// says whose it is.
+func (f *hostFunction) guarded(name string, i *instance, stack []uint64) {
+	defer func() {
+		x := recover()
+		if x == nil {
+			return
+		}
+		if _, ok := x.(*abort); !ok {
+			x = &abort{kind: ErrHost, cause: &HostPanic{Function: name, Value: x, Stack: debug.Stack()}}
+		}
+		panic(x)
+	}()
+	f.call(i, stack)
 }
 
 var windlassFunctions = map[string]hostFunction{
@@ -139,8 +156,9 @@ func (m *Module) defineImports(ctx context.Context, parsed *rewrite.Module) erro
 	for name, functions := range modules {
 		b := m.runtime.NewHostModuleBuilder(name)
 		for export, f := range functions {
+			full := name + "." + export
 			b.NewFunctionBuilder().WithGoFunction(api.GoFunc(func(ctx context.Context, stack []uint64) {
-				f.call(ctx.Value(instanceKey{}).(*instance), stack)
+				f.guarded(full, ctx.Value(instanceKey{}).(*instance), stack)
 			}), []api.ValueType(f.typ.Params), []api.ValueType(f.typ.Results)).Export(export)
 		}
 		if _, err := b.Instantiate(ctx); err != nil {

@@ -20,12 +20,12 @@ import (
 // What compiling an untrusted module may take, at most. wazero's compiler cannot be cancelled, and modules within all
 // limits of package rewrite can still keep it busy for many minutes; so a child process compiles them, and the host
 // takes the code that the child leaves.
-const childMemory = 1 << 30
-
+//
 // Tests have less patience, or more.
 var (
-	childTime    = time.Minute
-	childSeconds = 10 // of processor time
+	childTime          = time.Minute
+	childSeconds       = 10 // of processor time
+	childMemory  int64 = 1 << 30
 )
 
 // What a child's share of the processors is. At first it has what nobody else wants: most modules are compiled in a
@@ -56,7 +56,8 @@ func (m *Module) compileInChild(ctx context.Context, wasm []byte) error {
 		folder = m.code.folder
 	}
 	run := func(ctx context.Context, priority string) error {
-		return runChild(ctx, wasm, folder, strconv.Itoa(int(m.limit)), priority, strconv.Itoa(childSeconds))
+		return runChild(ctx, wasm, folder, strconv.Itoa(int(m.limit)), priority, strconv.Itoa(childSeconds),
+			strconv.FormatInt(childMemory, 10))
 	}
 	idle, stop := context.WithTimeout(ctx, idleTime)
 	err := run(idle, priorityIdle)

@@ -25,10 +25,13 @@ func init() {
 		return
 	}
 	var err error
-	if n := len(os.Args); n < 3 {
+	if n := len(os.Args); n < 4 {
 		err = errors.New("arguments are missing")
 	} else {
-		err = limitChild(os.Args[n-2], os.Args[n-1])
+		err = limitChild(os.Args[n-3], os.Args[n-2], os.Args[n-1])
+	}
+	if err == nil {
+		err = confineChild()
 	}
 	if err == nil {
 		err = childMain(os.Args[1:], os.Stdin)
@@ -50,8 +53,12 @@ const (
 
 // limitChild bounds this process, before it has read anything. What a Go program maps at its start is much and doesn't
 // count.
-func limitChild(priority, seconds string) error {
+func limitChild(priority, seconds, bytes string) error {
 	cpu, err := strconv.ParseUint(seconds, 10, 16)
+	if err != nil {
+		return err
+	}
+	memory, err := strconv.ParseUint(bytes, 10, 40)
 	if err != nil {
 		return err
 	}
@@ -66,7 +73,7 @@ func limitChild(priority, seconds string) error {
 		return fmt.Errorf("/proc/self/statm: %w", err)
 	}
 
-	debug.SetMemoryLimit(childMemory / 4 * 3)
+	debug.SetMemoryLimit(int64(memory / 4 * 3))
 	debug.SetGCPercent(1000) // the process ends before collecting pays; a fifth less processor time
 	if err := lowerPriority(); err != nil {
 		return fmt.Errorf("lowering the priority: %w", err)
@@ -79,10 +86,10 @@ func limitChild(priority, seconds string) error {
 		resource int
 		most     uint64
 	}{
-		{unix.RLIMIT_AS, mapped*uint64(os.Getpagesize()) + childMemory},
+		{unix.RLIMIT_AS, mapped*uint64(os.Getpagesize()) + memory},
 		{unix.RLIMIT_CPU, cpu},
 		{unix.RLIMIT_CORE, 0},
-		{unix.RLIMIT_FSIZE, childMemory / 4},
+		{unix.RLIMIT_FSIZE, memory / 4},
 	} {
 		if err := unix.Setrlimit(l.resource, &unix.Rlimit{Cur: l.most, Max: l.most}); err != nil {
 			return fmt.Errorf("limiting resource %d: %w", l.resource, err)

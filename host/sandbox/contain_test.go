@@ -38,12 +38,17 @@ func TestHostileSyncsAreContained(t *testing.T) {
 			{"answer too long", "A", ErrMalformed, "answer of 2147483647 bytes, the limit is 67108864"},
 			{"endless performs", "P1", ErrPerform, "more than 10000 performs in one sync"},
 			{"perform that fails", "p!", ErrPerform, "no such right"},
+			{"perform in which the host panics", "p*", ErrHost, "windlass.perform: nobody had thought of it"},
+			{"helper that panics", "h*", ErrHost, "windlass.reverse: runtime error: index out of range"},
 		} {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
 				call := request([]byte(test.message))
 				call.Perform = func(_ context.Context, request []byte) ([]byte, error) {
-					if request[0] == '!' {
+					switch request[0] {
+					case '!':
 						return nil, refused
+					case '*':
+						panic("nobody had thought of it")
 					}
 					return []byte("done"), nil
 				}
@@ -53,6 +58,10 @@ func TestHostileSyncsAreContained(t *testing.T) {
 				if !errors.As(err, &e) || !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.text) ||
 					e.Export != exportSync || e.Plugin != "guest" {
 					t.Fatalf("got %v, want %v with %q", err, test.kind, test.text)
+				}
+				var p *HostPanic
+				if errors.As(err, &p) != (test.kind == ErrHost) || p != nil && !strings.Contains(string(p.Stack), "_test.go") {
+					t.Fatalf("%v has no stack of the panic", err)
 				}
 				if test.message == "p!" && !errors.Is(err, refused) {
 					t.Fatalf("%v does not wrap what Perform returned", err)

@@ -18,6 +18,7 @@ var (
 	ErrMemory    = errors.New("out of memory")
 	ErrMalformed = errors.New("malformed answer")
 	ErrPerform   = errors.New("perform failed")
+	ErrHost      = errors.New("windlass panicked")
 )
 
 // CallError is why a call into a guest failed. It is one of the errors above, and where the host gave the reason (a
@@ -57,6 +58,18 @@ func (e *CallError) Unwrap() []error {
 		return []error{e.Kind}
 	}
 	return []error{e.Kind, e.Cause}
+}
+
+// HostPanic is a panic of the host's own code in a function that a guest has called: the cause of a CallError of kind
+// ErrHost.
+type HostPanic struct {
+	Function string // as the guest imports it
+	Value    any
+	Stack    []byte
+}
+
+func (p *HostPanic) Error() string {
+	return fmt.Sprintf("%s: %v: this is a bug of windlass's, not of the plugin's", p.Function, p.Value)
 }
 
 // abort is what host functions panic with to end the guest's call; wazero recovers it.

@@ -68,6 +68,9 @@ func repository() (string, error) {
 var helpers = map[string]Helper{"reverse": func(b []byte) []byte {
 	b = slices.Clone(b)
 	slices.Reverse(b)
+	if len(b) > 0 && b[0] == '*' {
+		_ = b[len(b)] // as a helper with a mistake panics
+	}
 	return b
 }}
 

@@ -40,7 +40,12 @@ func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
 		t.Fatal(err)
 	}
 
-	text := string(source)
+	return assembleText(t, name, string(source), change)
+}
+
+// assembleText makes a module of its text, completed likewise.
+func assembleText(t testing.TB, name, text string, change func(*abi.Controller)) []byte {
+	t.Helper()
 	var more strings.Builder
 	if !strings.Contains(text, `"memory"`) {
 		more.WriteString("(memory (export \"memory\") 1)\n")
@@ -125,3 +130,15 @@ func function(n int, locals int, body string) []byte {
 
 // neighbourModule returns the neighbour, for something to be done to its bytes.
 func neighbourModule(t testing.TB) []byte { return bytes.Clone(assemble(t, "neighbour", nil)) }
+
+// straightCalls returns a module one of whose exports calls a leaf of 6,000 divisions 20,000 times, without a loop.
+func straightCalls(name, export, result string) func(testing.TB) []byte {
+	return func(t testing.TB) []byte {
+		leaf := strings.Repeat("(local.set 0 (i64.div_u (i64.const -1) (i64.or (local.get 0) (i64.const 3))))\n", 6000)
+		calls := strings.Repeat("(call $leaf)\n", 20_000)
+		return assembleText(t, name, fmt.Sprintf(`(module
+			(; plugin ;)
+			(func $leaf (local i64) %s)
+			(func (export "%s") (result i64) %s (i64.const %s)))`, leaf, export, calls, result), nil)
+	}
+}

@@ -163,6 +163,12 @@ var corpus = []attack{
 
 	{name: "loop", stage: atSync, says: "deadline exceeded"},
 	{name: "loop-nothing", stage: atSync, says: "deadline exceeded"},
+	{name: "straight-calls", stage: atSync, says: "deadline exceeded",
+		about: "120 million divisions without a loop: 20,000 calls in a row of a function that calls nothing.",
+		build: straightCalls("straight-calls", "windlass_sync", "0")},
+	{name: "straight-calls-manifest", stage: atManifest, says: "deadline exceeded",
+		about: "The same when it is asked for its manifest.",
+		build: straightCalls("straight-calls-manifest", "windlass_manifest", manifestMark)},
 	{name: "call-tree", stage: atSync, says: "deadline exceeded"},
 	{name: "recursion", stage: atSync, says: "calls nested deeper than 1000"},
 	{name: "recursion-indirect", stage: atSync, says: "calls nested deeper than 1000"},

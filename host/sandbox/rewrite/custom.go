@@ -24,10 +24,14 @@ func WithManifest(wasm, manifest []byte) ([]byte, error) {
 // WithShortNames returns a module that Parse takes with a part taken out of all names of functions, such as the path of
 // the Go module that they are all from.
 func WithShortNames(wasm []byte, part string) ([]byte, error) {
-	return withCustom(wasm, nameSection, func(names []byte) []byte {
-		return eachFunctionName(names, func(index uint32, name string) (uint32, string) {
+	return withCustom(wasm, nameSection, func(section []byte) []byte {
+		n, names := eachFunctionName(section, func(index uint32, name string) (uint32, string) {
 			return index, strings.ReplaceAll(name, part, "")
 		})
+		if names == nil {
+			return nil
+		}
+		return nameSubsection(n, names)
 	})
 }
 

@@ -11,15 +11,11 @@ const (
 	length = 2
 )
 
-// pieceBodies returns the bodies of the added functions, in the order of the instructions: copy, fill.
-func (w *writer) pieceBodies() [2][]byte {
-	var bodies [2][]byte
-	for i, misc := range []byte{miscMemoryCopy, miscMemoryFill} {
-		p := pieces{writer: &writer{refill: w.refill}, misc: misc}
-		p.emitBody()
-		bodies[i] = p.out
-	}
-	return bodies
+// pieceBody returns the body of the added function for an instruction.
+func (w *writer) pieceBody(misc byte) []byte {
+	p := pieces{writer: &writer{refill: w.refill}, misc: misc}
+	p.emitBody()
+	return p.out
 }
 
 type pieces struct {

@@ -15,14 +15,12 @@ func (m *Module) Rewrite(pages uint32) ([]byte, error) {
 		pages:   uint32(len(m.globals)) + 2,
 		refill:  uint32(len(m.Imports)),
 		grow:    uint32(len(m.Imports)) + 1,
-		pieced:  uint32(len(m.Imports)+len(m.funcs)) + 2,
+		nothing: uint32(len(m.types)),
 		bulk:    uint32(len(m.types)) + 2,
+		bodies:  m.bodies,
 	}
-	added := uint32(0) // functions behind the module's own
-	if slices.ContainsFunc(m.bodies, func(b body) bool { return b.bulk }) {
-		added = 2
-	}
-	code := appendU(nil, uint32(len(m.bodies))+added)
+	added := w.addedFunctions()
+	code := appendU(nil, uint32(len(m.bodies)+len(added)))
 	for i := range m.bodies {
 		f, err := w.function(&m.bodies[i])
 		if err != nil {
@@ -31,11 +29,13 @@ func (m *Module) Rewrite(pages uint32) ([]byte, error) {
 		code = append(appendU(code, uint32(len(f))), f...)
 	}
 	functions := m.sections[functionSection]
-	if added > 0 {
-		for _, f := range w.pieceBodies() {
-			code = append(appendU(code, uint32(len(f))), f...)
+	if len(added) > 0 {
+		var types []byte
+		for _, f := range added {
+			code = append(appendU(code, uint32(len(f.body))), f.body...)
+			types = appendU(types, f.typ)
 		}
-		functions = m.extended(functionSection, uint32(len(m.funcs)), added, appendU(appendU(nil, w.bulk), w.bulk)...)
+		functions = m.extended(functionSection, uint32(len(m.funcs)), uint32(len(added)), types...)
 	}
 
 	out := []byte("\x00asm\x01\x00\x00\x00")
@@ -68,8 +68,32 @@ func (m *Module) Rewrite(pages uint32) ([]byte, error) {
 		put(codeSection, code)
 	}
 	put(dataSection, m.sections[dataSection])
-	put(customSection, m.writeNames(&w))
+	put(customSection, m.writeNames(&w, added))
 	return out, nil
+}
+
+// addedFunction is one behind the module's own.
+type addedFunction struct {
+	name string
+	typ  uint32
+	body []byte
+}
+
+// addedFunctions returns what the module's functions need, and puts their indices into the writer.
+func (w *writer) addedFunctions() (all []addedFunction) {
+	next := w.imports + uint32(len(w.bodies)) + 2
+	add := func(name string, typ uint32, body []byte) (index uint32) {
+		all = append(all, addedFunction{MeterModule + "." + name, typ, body})
+		return next + uint32(len(all)) - 1
+	}
+	if slices.ContainsFunc(w.bodies, func(b body) bool { return b.bulk }) {
+		w.copy = add("copy", w.bulk, w.pieceBody(miscMemoryCopy))
+		w.fill = add("fill", w.bulk, w.pieceBody(miscMemoryFill))
+	}
+	if slices.ContainsFunc(w.bodies, func(b body) bool { return b.calls }) {
+		w.look = add("look", w.nothing, w.lookBody())
+	}
+	return all
 }
 
 // extended is a section whose vector gets more entries at its end.
@@ -131,8 +155,10 @@ type writer struct {
 	imports             uint32
 	fuel, depth, pages  uint32
 	refill, grow        uint32
-	pieced              uint32 // the function that copies by pieces; the next one fills
-	bulk                uint32 // their type
+	copy, fill, look    uint32 // added functions: the first two do so by pieces
+	nothing, bulk       uint32 // types: of what takes and returns nothing, and of those two
+	bodies              []body
+	looks               looks // of the function that is written
 	out                 []byte
 	temporary, nextLoop uint32
 }
@@ -146,6 +172,10 @@ func (w *writer) renumber(function uint32) uint32 {
 }
 
 func (w *writer) function(b *body) ([]byte, error) {
+	var err error
+	if w.looks, err = w.looksOf(b); err != nil {
+		return nil, err
+	}
 	w.out, w.temporary, w.nextLoop = nil, b.locals, 0
 	groups := &reader{b: b.code}
 	groups.u32()
@@ -157,9 +187,8 @@ func (w *writer) function(b *body) ([]byte, error) {
 	}
 
 	w.payFuel(b.entry)
-	if b.calls || len(b.loops) > 0 || b.bulk {
-		// One test for both: either is below zero when the sign bit of the two, or-ed, is set. A function without calls and
-		// loops only pays: its caller tests.
+	if !b.isPlain() {
+		// One test for both: either is below zero when the sign bit of the two, or-ed, is set.
 		w.getGlobal(w.fuel)
 		w.getGlobal(w.depth)
 		w.out = append(w.out, 0x84)
@@ -186,10 +215,12 @@ func (w *writer) instruction(b *body, in instruction) {
 		w.changeDepth(-1)
 		w.out = appendU(append(w.out, opCall), w.renumber(in.index))
 		w.changeDepth(1)
+		w.lookAfterCall(w.callsPlain(in))
 	case in.op == opCallIndirect:
 		w.changeDepth(-1)
 		w.copyInstruction(b, in)
 		w.changeDepth(1)
+		w.lookAfterCall(false)
 	case in.op == opRefFunc:
 		w.out = appendU(append(w.out, opRefFunc), w.renumber(in.index))
 	case in.op == opMemorySize:
@@ -207,7 +238,11 @@ func (w *writer) instruction(b *body, in instruction) {
 		w.out = appendU(append(w.out, 0x20), w.temporary)
 		w.out = append(appendS(append(w.out, 0x41), bulkPiece), 0x4b, 0x04)
 		w.out = appendS(w.out, int64(w.bulk))
-		w.out = append(appendU(append(w.out, opCall), w.pieced+in.misc-miscMemoryCopy), opElse)
+		pieces := w.copy
+		if in.misc == miscMemoryFill {
+			pieces = w.fill
+		}
+		w.out = append(appendU(append(w.out, opCall), pieces), opElse)
 		w.copyInstruction(b, in)
 		w.out = append(w.out, opEnd)
 	case in.op == opLoop:
@@ -240,6 +275,12 @@ func (w *writer) testFuel() {
 func (w *writer) refillIfNegative() {
 	w.out = append(w.out, 0x42, 0, 0x53, 0x04, 0x40, opCall)
 	w.out = append(appendU(w.out, w.refill), opEnd)
+}
+
+func (w *writer) lookAfterCall(ofPlain bool) {
+	if w.looks.afterCalls && !ofPlain || w.looks.afterPlain {
+		w.out = appendU(append(w.out, opCall), w.look)
+	}
 }
 
 func (w *writer) changeDepth(by int64) {
