@@ -24,6 +24,9 @@ func (s *Session) discoverOrRead(ctx context.Context, e *abi.Effect) (abi.Outcom
 	ctx, cancel := context.WithTimeout(ctx, s.w.Timeout)
 	defer cancel()
 	if e.Discover.APIVersion == "" && e.Discover.Kind == "" {
+		if err := s.w.awaitRequest(ctx); err != nil {
+			return abi.Outcome{}, fmt.Errorf("discovery: %w", err)
+		}
 		d, err := s.w.Discovery.All(ctx)
 		return abi.Outcome{Discovery: d}, err
 	}

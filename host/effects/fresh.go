@@ -21,7 +21,7 @@ import (
 type freshness struct {
 	mu      sync.Mutex
 	next    map[scope]*sharedListing
-	turns   map[scope]*sync.Mutex
+	turns   map[scope]*turn
 	changed map[abi.Resource]chan struct{} // closed when the store moves
 }
 
@@ -41,6 +41,13 @@ type sharedListing struct {
 // lister is a store that can tell what it holds; *cache.Store is one.
 type lister interface {
 	List() []*cache.Object
+}
+
+// turn lets one list of a scope run at a time. It is forgotten when nobody lists that scope any more: scopes are what
+// guests ask for, and there is no end of them.
+type turn struct {
+	sync.Mutex
+	users int // guarded by the freshness's mu
 }
 
 // waitForFresh waits until the cache of the view that is asked is not older than the question.
@@ -80,33 +87,53 @@ func (w *Writer) listing(ctx context.Context, s scope) *sharedListing {
 	f := &w.news
 	f.mu.Lock()
 	if f.next == nil {
-		f.next, f.turns = map[scope]*sharedListing{}, map[scope]*sync.Mutex{}
+		f.next, f.turns = map[scope]*sharedListing{}, map[scope]*turn{}
 	}
 
-	l, turn := f.next[s], f.turns[s]
+	l, t := f.next[s], f.turns[s]
 	if l == nil {
 		l = &sharedListing{}
 		f.next[s] = l
 	}
 
-	if turn == nil {
-		turn = &sync.Mutex{}
-		f.turns[s] = turn
+	if t == nil {
+		t = &turn{}
+		f.turns[s] = t
 	}
-
+	t.users++
 	f.mu.Unlock()
+
 	l.once.Do(func() {
-		turn.Lock() // while another list runs, more may join this one
-		defer turn.Unlock()
+		t.Lock() // while another list runs, more may join this one
+		defer t.Unlock()
 		f.mu.Lock()
 		delete(f.next, s) // who asks from here on may ask for what this one doesn't see
 		f.mu.Unlock()
 		// The list outlives the sync that began it, for the others' sake.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
 		defer cancel()
-		l.err = l.ReadPages(ctx, w.reader, s.resource, s.namespace)
+		l.err = w.readListing(ctx, &l.Listing, s)
 	})
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t.users--; t.users == 0 {
+		delete(f.turns, s)
+	}
 	return l
+}
+
+// readListing reads all pages of a list, each as one of the controller's requests.
+func (w *Writer) readListing(ctx context.Context, l *apiserver.Listing, s scope) error {
+	for next := ""; ; {
+		err := w.awaitRequest(ctx)
+		if err != nil {
+			return err
+		}
+		if next, err = l.ReadPage(ctx, w.reader, s.resource, s.namespace, next); err != nil || next == "" {
+			return err
+		}
+	}
 }
 
 // shows reports whether the store shows everything of a namespace, or of all, that the list shows.

@@ -9,9 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/discovery"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -143,5 +145,58 @@ func TestOnClusterFreshQuestionsShareLists(t *testing.T) {
 		t.Errorf("%d lists for 50 questions at once", n)
 	} else {
 		t.Logf("%d lists for 50 questions at once", n)
+	}
+}
+
+// Lists and discoveries that a guest asks for are requests of its controller's, and count as such.
+func TestOnClusterQuestionsAreRequests(t *testing.T) {
+	w, store, ask := newAskingWorld(t, func(o *Options) {
+		o.Requests = flowcontrol.NewTokenBucketRateLimiter(0.0001, 3)
+		o.Timeout = 10 * time.Second
+		d, err := discovery.New(o.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Discovery = d
+	})
+	a := w.configMap("a")
+	store.set(a.ResourceVersion, a)
+	discover := []abi.Effect{{Kind: abi.EffectDiscover, Discover: &abi.Discover{}}}
+
+	for n, question := range [][]abi.Effect{ask, discover, ask} {
+		if o := <-w.pending(question); o.Code != abi.CodeOK {
+			t.Fatalf("question %d: %+v", n, o)
+		}
+	}
+	w.proxy.loseRequests(0, 0)
+	for n, question := range [][]abi.Effect{ask, discover} {
+		o := <-w.pending(question)
+		if o.Code != abi.CodeFailed || !strings.Contains(o.Message, "the controller has no request left (api.qps)") {
+			t.Errorf("question %d: %+v", n, o)
+		}
+	}
+	if n := w.proxy.requests(); n != 0 {
+		t.Errorf("%d requests were sent all the same", n)
+	}
+}
+
+// Of namespaces that have been asked for nothing is kept.
+func TestOnClusterFreshQuestionsAreForgotten(t *testing.T) {
+	w, store, ask := newAskingWorld(t, nil)
+	store.set("1")
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			question := []abi.Effect{ask[0]}
+			question[0].Ask = &abi.Ask{View: 0, Namespace: fmt.Sprintf("none-%d", n/2), Fresh: true}
+			<-w.pending(question)
+		})
+	}
+	all.Wait()
+	f := &w.writer.news
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.turns) > 0 || len(f.next) > 0 {
+		t.Errorf("%d turns and %d lists are kept", len(f.turns), len(f.next))
 	}
 }

@@ -205,6 +205,17 @@ func New(o Options) (*Writer, error) {
 	return w, nil
 }
 
+// awaitRequest waits until the controller may send a request: one of the host's own, on a sync's behalf, is among them.
+func (w *Writer) awaitRequest(ctx context.Context) error {
+	if w.Requests == nil {
+		return nil
+	}
+	if err := w.Requests.Wait(ctx); err != nil {
+		return fmt.Errorf("the controller has no request left (api.qps): %w", err)
+	}
+	return nil
+}
+
 // Lead makes this Writer the one by whose views a key's writes are waited for: its version has taken over.
 func (w *Writer) Lead() { w.wait.Lead(w.sight) }
 

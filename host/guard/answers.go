@@ -18,18 +18,22 @@ const (
 // answers keeps what the API server said for a while: a yes for one time, a no for another. Errors aren't kept.
 type answers[T any] struct {
 	yes, no time.Duration
-	kept    *cache.LRUExpireCache
-	asking  singleflight.Group // one question at a time of each kind
+	kept    *cache.LRUExpireCache // each yes
+	denied  *cache.LRUExpireCache // each no: however many there are, they take no yes's place
+	asking  singleflight.Group    // one question at a time of each kind
 }
 
 func newAnswers[T any](yes, no time.Duration) *answers[T] {
-	return &answers[T]{yes: yes, no: no, kept: cache.NewLRUExpireCache(answersMax)}
+	return &answers[T]{yes: yes, no: no, kept: cache.NewLRUExpireCache(answersMax),
+		denied: cache.NewLRUExpireCache(answersMax)}
 }
 
 func (a *answers[T]) get(ctx context.Context, question string,
 	ask func(context.Context) (answer T, yes bool, _ error)) (T, error) {
-	if v, ok := a.kept.Get(question); ok {
-		return v.(T), nil
+	for _, kept := range []*cache.LRUExpireCache{a.kept, a.denied} {
+		if v, ok := kept.Get(question); ok {
+			return v.(T), nil
+		}
 	}
 
 	// The question outlives who asked it first: others wait for its answer.
@@ -37,12 +41,12 @@ func (a *answers[T]) get(ctx context.Context, question string,
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), questionMax)
 		defer cancel()
 		v, yes, err := ask(own)
-		ttl := a.no
+		kept, ttl := a.denied, a.no
 		if yes {
-			ttl = a.yes
+			kept, ttl = a.kept, a.yes
 		}
 		if err == nil && ttl > 0 {
-			a.kept.Add(question, v, ttl)
+			kept.Add(question, v, ttl)
 		}
 		return v, err
 	})

@@ -37,6 +37,8 @@ type Guard struct {
 	first chan struct{} // closed when they were asked for once
 	once  sync.Once
 
+	strangers *strangers
+
 	mu        sync.Mutex // of what changes
 	given     *config.Serving
 	published *published
@@ -61,7 +63,7 @@ type policy struct {
 // New makes a guard of the configuration. base is how the API server is reached where the configuration doesn't say
 // otherwise.
 func New(ctx context.Context, c *config.Serving, base *rest.Config) (*Guard, error) {
-	g := &Guard{base: base, wake: make(chan struct{}, 1), first: make(chan struct{})}
+	g := &Guard{base: base, wake: make(chan struct{}, 1), first: make(chan struct{}), strangers: newStrangers()}
 	if err := g.Configure(c); err != nil {
 		return nil, err
 	}
@@ -239,6 +241,13 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, g.perhaps(r))
 			return
 		}
+		if p.isStranger(r) && !g.strangers.allow(r) {
+			klog.V(2).InfoS("Refused a request: too many of those who aren't known", "path", r.URL.Path, "from", r.RemoteAddr)
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests without a known token or client certificate: try again in a second",
+				http.StatusTooManyRequests)
+			return
+		}
 		u, err := g.authenticate(r)
 		if err != nil {
 			refuseRequest(w, r, err)
@@ -278,6 +287,9 @@ func accessHint(u *User, verb, path string) string {
 // cluster allows it to the user as well: more may be said then.
 func (g *Guard) perhaps(r *http.Request) *http.Request {
 	if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && r.Header.Get("Authorization") == "" {
+		return r
+	}
+	if g.present.Load().isStranger(r) && !g.strangers.allow(r) {
 		return r
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), perhapsMax)
@@ -338,15 +350,23 @@ func (g *Guard) authenticate(r *http.Request) (*User, error) {
 		}
 		errs = append(errs, err)
 	}
-	if kind, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(kind, "bearer") &&
-		strings.TrimSpace(token) != "" {
-		u, err := g.present.Load().tokens.userOfToken(r.Context(), strings.TrimSpace(token))
+	if token := bearerToken(r); token != "" {
+		u, err := g.present.Load().tokens.userOfToken(r.Context(), token)
 		if err == nil {
 			return u.withAuthenticated(), nil
 		}
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
+}
+
+// bearerToken is the token that a request shows, "" if it shows none.
+func bearerToken(r *http.Request) string {
+	kind, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(kind, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
 }
 
 // userOfConnection returns the user that the request's certificate names, or that a front proxy does that has the

@@ -1,12 +1,14 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -182,6 +184,72 @@ func TestAnswers(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
+}
+
+// Those who show tokens that nobody knows, or nothing, run into a bound, and take no place from who is known.
+func TestStrangers(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		if strings.HasSuffix(r.URL.Path, "/subjectaccessreviews") {
+			fmt.Fprint(w, `{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": {"allowed": true}}`)
+			return
+		}
+		fmt.Fprintf(w, `{"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "status": {"authenticated": %v,
+			"user": {"username": "jane"}}}`, bytes.Contains(body, []byte("good")))
+	}))
+	t.Cleanup(server.Close)
+	k := config.Default().Serving
+	k.Authentication.SkipLookup, k.Authentication.TokenCacheTTL.Duration = true, 0 // so each is asked about again
+	g, err := New(t.Context(), &k, &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{
+		ContentType: "application/json"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	get := func(token, from string) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+		r.RemoteAddr = from + ":4711"
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+
+	if code := get("good", "192.0.2.1"); code != http.StatusOK {
+		t.Fatal(code)
+	}
+	// refused is after how many requests from there one isn't gone into.
+	refused := func(token func(n int) string, otherwise int) int {
+		for n := range 10_000 {
+			switch code := get(token(n), "192.0.2.1"); code {
+			case http.StatusTooManyRequests:
+				return n
+			case otherwise:
+			default:
+				t.Fatal(code)
+			}
+		}
+		t.Error("none of 10,000 requests was refused")
+		return 0
+	}
+	before := asked
+	n := refused(func(n int) string { return fmt.Sprintf("wrong-%d", n) }, http.StatusUnauthorized)
+	if n+1 < strangerAtOnce || asked-before != n { // one was the good one's first
+		t.Errorf("the first was refused after %d wrong tokens, for which the API server was asked %d times", n, asked-before)
+	}
+	refused(func(int) string { return "" }, http.StatusOK)
+	if code := get("good", "192.0.2.1"); code != http.StatusOK {
+		t.Errorf("the token that was good before, from the same address: %d", code)
+	}
+	if code := get("good too", "192.0.2.2"); code != http.StatusOK {
+		t.Errorf("another good token, from another address: %d", code)
+	}
 }
 
 // A user may what somebody allows and nobody denies.

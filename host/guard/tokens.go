@@ -11,6 +11,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
@@ -21,20 +22,20 @@ var errToken = errors.New("the API server doesn't know the token, or it has expi
 type tokens struct {
 	client  authenticationclient.TokenReviewInterface
 	answers *answers[*User]
-	secret  [32]byte // so that what is in memory isn't worth anything elsewhere
+	good    *cache.LRUExpireCache // tokens that were good not long ago
+	secret  [32]byte              // so that what is in memory isn't worth anything elsewhere
 }
 
 func newTokens(c authenticationclient.TokenReviewsGetter, ttl time.Duration) *tokens {
-	t := &tokens{client: c.TokenReviews(), answers: newAnswers[*User](ttl, ttl)}
+	t := &tokens{client: c.TokenReviews(), answers: newAnswers[*User](ttl, ttl), good: cache.NewLRUExpireCache(answersMax)}
 	_, _ = rand.Read(t.secret[:])
 	return t
 }
 
 // userOfToken returns whose token it is; errToken if it is nobody's.
 func (t *tokens) userOfToken(ctx context.Context, token string) (*User, error) {
-	h := hmac.New(sha256.New, t.secret[:])
-	h.Write([]byte(token))
-	u, err := t.answers.get(ctx, string(h.Sum(nil)), func(ctx context.Context) (*User, bool, error) {
+	name := t.nameOf(token)
+	u, err := t.answers.get(ctx, name, func(ctx context.Context) (*User, bool, error) {
 		r, err := t.client.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
 			metav1.CreateOptions{})
 		if err != nil {
@@ -50,8 +51,24 @@ func (t *tokens) userOfToken(ctx context.Context, token string) (*User, error) {
 		}
 		return u, true, nil
 	})
-	if err == nil && u == nil {
-		err = errToken
+	switch {
+	case err != nil:
+		return nil, err
+	case u == nil:
+		return nil, errToken
 	}
-	return u, err
+	t.good.Add(name, nil, metFor)
+	return u, nil
+}
+
+// met reports whether a token was good before.
+func (t *tokens) met(token string) bool {
+	_, ok := t.good.Get(t.nameOf(token))
+	return ok
+}
+
+func (t *tokens) nameOf(token string) string {
+	h := hmac.New(sha256.New, t.secret[:])
+	h.Write([]byte(token))
+	return string(h.Sum(nil))
 }

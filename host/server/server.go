@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/net/netutil"
 	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
@@ -29,8 +28,6 @@ import (
 const (
 	// shutdownMax is how long requests in flight may take once the server ends.
 	shutdownMax = 5 * time.Second
-	// connectionsMax bounds the connections that are open at once; further ones wait.
-	connectionsMax = 256
 	// streamsMax bounds the requests at once on one of them.
 	streamsMax = 64
 	// lookAgain is how often the files that the configuration names are compared with what was taken of them.
@@ -101,9 +98,12 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.listener = l
 	s.applyServing(c)
 	s.mux = s.newRoutes()
+	places := &places{all: map[net.Conn]*place{}}
 	s.http = http.Server{
-		Handler: s.metrics.countAnswers(s.serveOpen(s.guard.Handler(
-			http.NewCrossOriginProtection().Handler(s.mux)))),
+		Handler: s.metrics.countAnswers(s.serveOpen(s.guard.Handler(places.handler(
+			http.NewCrossOriginProtection().Handler(s.mux))))),
+		ConnContext:       places.enter,
+		ConnState:         places.follow,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       90 * time.Second,
@@ -251,7 +251,7 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 
 	done := make(chan error, 1)
-	go func() { done <- s.http.ServeTLS(netutil.LimitListener(s.listener, connectionsMax), "", "") }()
+	go func() { done <- s.http.ServeTLS(s.listener, "", "") }()
 	select {
 	case err := <-done:
 		return fmt.Errorf("serving on %s: %w", s.Address(), err)

@@ -62,16 +62,6 @@ type Listing struct {
 	UIDs    map[string]struct{}
 }
 
-// ReadPages reads all pages of the list of a resource, in one namespace or all.
-func (l *Listing) ReadPages(ctx context.Context, c Client, r abi.Resource, namespace string) error {
-	for next := ""; ; {
-		var err error
-		if next, err = l.ReadPage(ctx, c, r, namespace, next); err != nil || next == "" {
-			return err
-		}
-	}
-}
-
 // ReadPage reads a page of the list, and returns what the next one is asked for by, "" after the last one.
 func (l *Listing) ReadPage(ctx context.Context, c Client, resource abi.Resource, namespace, from string) (next string,
 	err error) {
