@@ -459,8 +459,8 @@ func swapOwners(o runtime.Object, p *corev1.Pod) {
 	claim.OwnerReferences = slices.Clone(p.OwnerReferences)
 }
 
-// unplaced returns 1 for a pod of which the scheduler has said that it has no place: what it says next differs from that
-// by its message alone. For others it returns 0.
+// unplaced returns 1 for a pod of which the scheduler has said that it has no place: what it says next differs from
+// that by its message alone. For others it returns 0.
 func unplaced(o runtime.Object) int {
 	for _, x := range o.(*corev1.Pod).Status.Conditions {
 		if x.Type == corev1.PodScheduled && x.Reason == corev1.PodReasonUnschedulable {

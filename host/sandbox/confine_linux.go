@@ -29,8 +29,8 @@ var childCalls = []uint32{
 	unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
-// Where the data of a system call has what the filter looks at (seccomp_data, linux/seccomp.h). Both processors have the
-// lower half of a word first.
+// Where the data of a system call has what the filter looks at (seccomp_data, linux/seccomp.h). Both processors have
+// the lower half of a word first.
 const (
 	callNumber = 0
 	callArch   = 4
@@ -39,8 +39,8 @@ const (
 
 var childArch = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}[runtime.GOARCH]
 
-// childFilter is the program that decides about each system call of the child: besides those above it may start threads,
-// and signal its own. All others fail for want of permission.
+// childFilter is the program that decides about each system call of the child: besides those above it may start
+// threads, and signal its own. All others fail for want of permission.
 func childFilter(pid int) []bpf.Instruction {
 	const allow, deny = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	program := []bpf.Instruction{

@@ -69,8 +69,8 @@ func manyThreads() error {
 	return nil
 }
 
-// TestChildIsConfined: a child that compiles can start no program, open no connection and touch no other process, in none
-// of its threads, those included that ran before.
+// TestChildIsConfined: a child that compiles can start no program, open no connection and touch no other process, in
+// none of its threads, those included that ran before.
 func TestChildIsConfined(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "/proc/self/exe", t.TempDir())
 	c.Args[0] = confinedName

@@ -66,8 +66,8 @@ func (p *places) follow(c net.Conn, state http.ConnState) {
 	}
 }
 
-// makeRoom closes a connection: of those that are known the one that has been idle longest, of the others the oldest. It
-// reports whether there was one.
+// makeRoom closes a connection: of those that are known the one that has been idle longest, of the others the oldest.
+// It reports whether there was one.
 func (p *places) makeRoom(known bool) bool {
 	var out *place
 	for _, x := range p.all {
@@ -116,7 +116,8 @@ func (p *places) handler(next http.Handler) http.Handler {
 		if guard.UserOf(r.Context()) != nil && !p.know(x) {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many connections: all that there are for users have requests in flight", http.StatusServiceUnavailable)
+			http.Error(w, "too many connections: all that there are for users have requests in flight",
+				http.StatusServiceUnavailable)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -520,7 +520,8 @@ func TestProbesHavePlaces(t *testing.T) {
 
 	reused := false
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }}
-	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, w.url+"/configz", nil)
+	ctx := httptrace.WithClientTrace(t.Context(), trace)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/configz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@
 // shapes that drive wazero's compiler to minutes and gigabytes. Rewrite then gives the same module with these changes:
 //
 //   - A function's entry pays for the instructions outside its loops, a loop's header for those directly in the loop,
-//     bulk memory operations by their size. Payment is taken from the global FuelGlobal; a function that looks at it and
-//     finds it below zero calls the import RefillImport. It looks often enough, see looks.go.
+//     bulk memory operations by their size. Payment is taken from the global FuelGlobal; a function that looks at it
+//     and finds it below zero calls the import RefillImport. It looks often enough, see looks.go.
 //   - A call takes one from the global DepthGlobal and gives it back; a function that finds it below zero calls
 //     RefillImport.
 //   - The memory is created at a fixed size. memory.size reads the global PagesGlobal, memory.grow calls the import

@@ -80,8 +80,8 @@ func (s *shape) loop(rounds int, body ...[]byte) uint32 {
 // enough is after how many instructions a run is ended.
 const enough = 30_000_000
 
-// longest rewrites a module, runs its function f, and returns the most that it executes between two looks, and all that it
-// executes.
+// longest rewrites a module, runs its function f, and returns the most that it executes between two looks, and all
+// that it executes.
 func longest(t *testing.T, wasm []byte) (most, all uint32) {
 	t.Helper()
 	m, err := rewrite.Parse(wasm)

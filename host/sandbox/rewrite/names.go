@@ -43,8 +43,8 @@ func (m *Module) writeNames(w *writer, added []addedFunction) []byte {
 	return append(appendName(nil, nameSection), nameSubsection(n+uint32(len(added)), names)...)
 }
 
-// eachFunctionName returns the names of functions that a name section has, changed, and how many there are; nil where it
-// has none or is damaged.
+// eachFunctionName returns the names of functions that a name section has, changed, and how many there are; nil where
+// it has none or is damaged.
 func eachFunctionName(section []byte, change func(index uint32, name string) (uint32, string)) (n uint32,
 	names []byte) {
 	r := &reader{b: section, what: "name section"}
