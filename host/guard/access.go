@@ -46,7 +46,7 @@ func newAccess(c authorizationclient.SubjectAccessReviewsGetter, a *config.Autho
 }
 
 // authorize returns whether the user may do what the verb says with the path.
-func (a *access) authorize(ctx context.Context, u *User, verb, path string) (verdict, error) {
+func (a *access) authorize(ctx context.Context, u *User, verb, path string, may func() error) (verdict, error) {
 	if slices.Contains(u.Groups, user.SystemPrivilegedGroup) {
 		return verdict{allowed: true}, nil
 	}
@@ -61,7 +61,7 @@ func (a *access) authorize(ctx context.Context, u *User, verb, path string) (ver
 		return verdict{}, err
 	}
 	short := sha256.Sum256(question) // a user may have many groups
-	return a.answers.get(ctx, string(short[:]), func(ctx context.Context) (verdict, bool, error) {
+	return a.answers.get(ctx, string(short[:]), may, func(ctx context.Context) (verdict, bool, error) {
 		r, err := a.client.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 		if err != nil {
 			return verdict{}, false, &unavailableError{fmt.Errorf("asking the API server what user %q may do: %w", u.Name, err)}

@@ -28,12 +28,19 @@ func newAnswers[T any](yes, no time.Duration) *answers[T] {
 		denied: cache.NewLRUExpireCache(answersMax)}
 }
 
-func (a *answers[T]) get(ctx context.Context, question string,
+// get returns the answer to a question. Where none is kept, may is asked first whether the API server may be; its error
+// is that of get.
+func (a *answers[T]) get(ctx context.Context, question string, may func() error,
 	ask func(context.Context) (answer T, yes bool, _ error)) (T, error) {
 	for _, kept := range []*cache.LRUExpireCache{a.kept, a.denied} {
 		if v, ok := kept.Get(question); ok {
 			return v.(T), nil
 		}
+	}
+
+	if err := may(); err != nil {
+		var none T
+		return none, err
 	}
 
 	// The question outlives who asked it first: others wait for its answer.

@@ -241,14 +241,8 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, g.perhaps(r))
 			return
 		}
-		if p.isStranger(r) && !g.strangers.allow(r) {
-			klog.V(2).InfoS("Refused a request: too many of those who aren't known", "path", r.URL.Path, "from", r.RemoteAddr)
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests without a known token or client certificate: try again in a second",
-				http.StatusTooManyRequests)
-			return
-		}
-		u, err := g.authenticate(r)
+		may := func() error { return g.strangers.allow(p, r) }
+		u, err := g.authenticate(r, may)
 		if err != nil {
 			refuseRequest(w, r, err)
 			return
@@ -258,8 +252,10 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 		}
 
 		verb := strings.ToLower(r.Method)
-		v, err := g.present.Load().access.authorize(r.Context(), u, verb, r.URL.Path)
+		v, err := g.present.Load().access.authorize(r.Context(), u, verb, r.URL.Path, may)
 		switch {
+		case errors.Is(err, errStrangers):
+			refuseRequest(w, r, err)
 		case err != nil:
 			klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "user", u.Name, "err", err)
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -289,17 +285,15 @@ func (g *Guard) perhaps(r *http.Request) *http.Request {
 	if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && r.Header.Get("Authorization") == "" {
 		return r
 	}
-	if g.present.Load().isStranger(r) && !g.strangers.allow(r) {
-		return r
-	}
+	p := g.present.Load()
+	may := func() error { return g.strangers.allow(p, r) }
 	ctx, cancel := context.WithTimeout(r.Context(), perhapsMax)
 	defer cancel()
-	u, err := g.authenticate(r.WithContext(ctx))
+	u, err := g.authenticate(r.WithContext(ctx), may)
 	if err != nil || u == nil {
 		return r
 	}
-	if v, err := g.present.Load().access.authorize(ctx, u, strings.ToLower(r.Method), r.URL.Path); err != nil ||
-		!v.allowed {
+	if v, err := p.access.authorize(ctx, u, strings.ToLower(r.Method), r.URL.Path, may); err != nil || !v.allowed {
 		return r
 	}
 	return withUser(r, u)
@@ -323,6 +317,11 @@ func isCleanPath(p string) bool {
 // refuseRequest answers one who shows something that isn't known. err says what is wrong with it.
 func refuseRequest(w http.ResponseWriter, r *http.Request, err error) {
 	klog.V(2).InfoS("Refused a request", "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
+	if errors.Is(err, errStrangers) {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		return
+	}
 	if unavailable := (*unavailableError)(nil); errors.As(err, &unavailable) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
@@ -333,7 +332,8 @@ func refuseRequest(w http.ResponseWriter, r *http.Request, err error) {
 
 // authenticate returns whom a request is from, nil if it shows nothing that says so. What is wrong with one of the
 // things that it shows doesn't matter where another one is right, as upstream has it.
-func (g *Guard) authenticate(r *http.Request) (*User, error) {
+// may is asked before the API server is.
+func (g *Guard) authenticate(r *http.Request, may func() error) (*User, error) {
 	var errs []error
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		u, err := g.present.Load().userOfConnection(r)
@@ -351,7 +351,7 @@ func (g *Guard) authenticate(r *http.Request) (*User, error) {
 		errs = append(errs, err)
 	}
 	if token := bearerToken(r); token != "" {
-		u, err := g.present.Load().tokens.userOfToken(r.Context(), token)
+		u, err := g.present.Load().tokens.userOfToken(r.Context(), token, may)
 		if err == nil {
 			return u.withAuthenticated(), nil
 		}

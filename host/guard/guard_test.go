@@ -145,12 +145,15 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// freely lets the API server be asked anything.
+func freely() error { return nil }
+
 // Answers are kept for their time, errors aren't, and one question isn't asked twice at once.
 func TestAnswers(t *testing.T) {
 	a := newAnswers[string](time.Hour, 0)
 	asked := 0
 	ask := func(answer string, yes bool, err error) string {
-		got, failed := a.get(t.Context(), "q", func(context.Context) (string, bool, error) {
+		got, failed := a.get(t.Context(), "q", freely, func(context.Context) (string, bool, error) {
 			asked++
 			return answer, yes, err
 		})
@@ -175,11 +178,11 @@ func TestAnswers(t *testing.T) {
 	var all sync.WaitGroup
 	b := newAnswers[string](0, 0)
 	slow := func(context.Context) (string, bool, error) { close(entered); <-release; return "x", true, nil }
-	all.Go(func() { _, _ = b.get(t.Context(), "q", slow) })
+	all.Go(func() { _, _ = b.get(t.Context(), "q", freely, slow) })
 	<-entered
 	short, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.get(short, "q", slow); !errors.Is(err, context.Canceled) {
+	if _, err := b.get(short, "q", freely, slow); !errors.Is(err, context.Canceled) {
 		t.Errorf("one who doesn't wait: %v", err)
 	}
 	close(release)
@@ -243,7 +246,9 @@ func TestStrangers(t *testing.T) {
 	if n+1 < strangerAtOnce || asked-before != n { // one was the good one's first
 		t.Errorf("the first was refused after %d wrong tokens, for which the API server was asked %d times", n, asked-before)
 	}
-	refused(func(int) string { return "" }, http.StatusOK)
+	if code := get("", "192.0.2.1"); code != http.StatusTooManyRequests && code != http.StatusOK {
+		t.Errorf("an anonymous request from there: %d", code)
+	}
 	if code := get("good", "192.0.2.1"); code != http.StatusOK {
 		t.Errorf("the token that was good before, from the same address: %d", code)
 	}
@@ -270,7 +275,8 @@ func TestDeniedIsNotAllowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := newAccess(client, &config.Authorization{}).authorize(t.Context(), &User{Name: "jane"}, "get", "/metrics")
+		got, err := newAccess(client, &config.Authorization{}).authorize(t.Context(), &User{Name: "jane"}, "get", "/metrics",
+			freely)
 		if err != nil || got.allowed != want {
 			t.Errorf("%s: %v, %v", answer, got.allowed, err)
 		}

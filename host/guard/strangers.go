@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"time"
@@ -14,15 +15,15 @@ import (
 const (
 	strangersPerSecond = questionsPerSecond / 2
 	strangersAtOnce    = questionsAtOnce / 2
-	strangerPerSecond  = 20 // from one address
-	strangerAtOnce     = 100
+	strangerPerSecond  = 50 // from one address
+	strangerAtOnce     = 150
 )
 
 // metFor is for how long a token that was good makes nobody a stranger. Whether it still is good is asked all the same.
 const metFor = time.Hour
 
-// strangers bounds the requests of those who show nothing that is known already: each is a question to the API server,
-// whose token that is or what somebody anonymous may do.
+// strangers bounds what the API server is asked for those who show nothing that is known already: whose token that is,
+// or what somebody anonymous may do.
 type strangers struct {
 	all       *rate.Limiter
 	addresses *cache.LRUExpireCache // of an address, the limiter
@@ -33,8 +34,14 @@ func newStrangers() *strangers {
 		addresses: cache.NewLRUExpireCache(answersMax)}
 }
 
-// allow reports whether a stranger's request may be gone into now.
-func (s *strangers) allow(r *http.Request) bool {
+// errStrangers is of a question that isn't asked, since there are too many.
+var errStrangers = errors.New("too many requests without a known token or client certificate: try again in a second")
+
+// allow returns errStrangers where a request is a stranger's and the API server can't be asked about it now.
+func (s *strangers) allow(p *policy, r *http.Request) error {
+	if !p.isStranger(r) {
+		return nil
+	}
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		address = r.RemoteAddr
@@ -44,7 +51,10 @@ func (s *strangers) allow(r *http.Request) bool {
 		one = rate.NewLimiter(strangerPerSecond, strangerAtOnce)
 	}
 	s.addresses.Add(address, one, time.Hour)
-	return one.(*rate.Limiter).Allow() && s.all.Allow()
+	if !one.(*rate.Limiter).Allow() || !s.all.Allow() {
+		return errStrangers
+	}
+	return nil
 }
 
 // isStranger reports whether a request shows a token that hasn't been good before, or nothing at all.

@@ -33,9 +33,9 @@ func newTokens(c authenticationclient.TokenReviewsGetter, ttl time.Duration) *to
 }
 
 // userOfToken returns whose token it is; errToken if it is nobody's.
-func (t *tokens) userOfToken(ctx context.Context, token string) (*User, error) {
+func (t *tokens) userOfToken(ctx context.Context, token string, may func() error) (*User, error) {
 	name := t.nameOf(token)
-	u, err := t.answers.get(ctx, name, func(ctx context.Context) (*User, bool, error) {
+	u, err := t.answers.get(ctx, name, may, func(ctx context.Context) (*User, bool, error) {
 		r, err := t.client.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}},
 			metav1.CreateOptions{})
 		if err != nil {
