@@ -251,6 +251,10 @@ func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 		return fmt.Errorf("unknown precondition %d", e.Precondition)
 	}
 
+	if e.Kind == abi.EffectCreate && e.Subresource == "eviction" {
+		return errors.New("a pod is evicted by an effect of that kind, which has a precondition and counts as a delete")
+	}
+
 	many := e.Kind == abi.EffectList || e.Kind == abi.EffectDeleteCollection
 	creates := e.Kind == abi.EffectCreate && e.Subresource == "" || e.Kind == abi.EffectReview
 	if scoped && namespaced && e.Namespace == "" && !creates && e.Kind != abi.EffectList {

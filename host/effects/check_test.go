@@ -101,3 +101,30 @@ func TestNamesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// What counts as a delete, or as a write, does so however it is asked for.
+func TestNothingIsAskedForAnotherWay(t *testing.T) {
+	w, err := New(Options{Plugin: "p", Config: &rest.Config{}, Controller: &abi.Controller{Name: "c", Writes: []abi.Write{
+		{Resource: podsR, Subresource: "eviction", Verbs: []string{"create"}},
+		{Resource: configMaps, Verbs: []string{"create"}},
+		{Resource: abi.Resource{Group: "authorization.k8s.io", Version: "v1", Name: "subjectaccessreviews"},
+			Verbs: []string{"create"}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+
+	for want, e := range map[string]abi.Effect{
+		"": {Kind: abi.EffectReview, Resource: "authorization.k8s.io/v1/subjectaccessreviews", Object: []byte{0x0a, 0}},
+		"a pod is evicted by an effect of that kind": {Kind: abi.EffectCreate, Resource: "v1/pods",
+			Subresource: "eviction", Namespace: "a", Name: "x", Object: []byte{0x0a, 0}},
+		"v1/configmaps can't be reviewed": {Kind: abi.EffectReview, Resource: "v1/configmaps", Namespace: "a",
+			Object: []byte{0x0a, 0}},
+	} {
+		err := w.Begin(abi.KeyRef{Name: "web"}, nil).Check([]abi.Effect{e})
+		if Refused(err) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", e, err, want)
+		}
+	}
+}

@@ -132,7 +132,12 @@ func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Res
 	r.Name = ""
 	r.Params = nil
 	r.Body = envelope.Wrap(res.APIVersion(), res.Kind, e.Object)
+	leave, err := s.w.enter(r)
+	if err != nil {
+		return abi.Outcome{}, err
+	}
 	a, err := s.w.send(ctx, r)
+	leave()
 	if err != nil {
 		return abi.Outcome{}, err
 	}

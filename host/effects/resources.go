@@ -32,6 +32,8 @@ func parseResource(s string) (abi.Resource, error) {
 type resources struct {
 	custom bool     // whether others than the built-in ones can be found
 	parsed sync.Map // "apps/v1/replicasets" → *schema.Resource
+
+	reviews sync.Map // the same of those that are only reviewed
 }
 
 // find finds the resource that an effect names. One that isn't built in comes without kind and scope, for a
@@ -55,10 +57,10 @@ func (k *resources) find(name string) (*schema.Resource, error) {
 	return res, nil
 }
 
-// reviewed finds a resource that can only be created, which the cache can't know.
+// reviewed finds a resource that can only be created, and isn't stored.
 func (k *resources) reviewed(name string) (*schema.Resource, error) {
-	if res, err := k.find(name); err == nil && !res.Custom {
-		return res, nil
+	if r, ok := k.reviews.Load(name); ok {
+		return r.(*schema.Resource), nil
 	}
 	r, err := parseResource(name)
 	if err != nil {
@@ -68,7 +70,7 @@ func (k *resources) reviewed(name string) (*schema.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.parsed.Store(r.String(), res)
+	k.reviews.Store(r.String(), res)
 	return res, nil
 }
 

@@ -145,13 +145,23 @@ func verdict(err error) int {
 	return definite
 }
 
+// enter begins a request that none may send whose version was revoked. Without an error the caller must leave.
+func (w *Writer) enter(r *apiserver.Request) (leave func(), err error) {
+	w.gate.RLock()
+	if w.revoked {
+		w.gate.RUnlock()
+		return nil, fmt.Errorf("%s: not sent: this version of plugin %s was revoked", r, w.Plugin)
+	}
+	return w.gate.RUnlock, nil
+}
+
 // sendWrite sends a write and counts it.
 func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Request) (answer, error) {
-	s.w.gate.RLock()
-	defer s.w.gate.RUnlock()
-	if s.w.revoked {
-		return answer{}, fmt.Errorf("%s: not sent: this version of plugin %s was revoked", r, s.w.Plugin)
+	leave, err := s.w.enter(r)
+	if err != nil {
+		return answer{}, err
 	}
+	defer leave()
 	if !e.DryRun {
 		s.writes.Add(1)
 	}

@@ -16,6 +16,7 @@ type choice struct {
 	list        []string            // the configuration's, with canonical names
 	plans       map[int]*views.Plan // nil until they are compiled
 	labels      map[int]*views.Labels
+	unfit       error // why the plugin can't be configured as it is to be
 
 	// What identify tells: core of the module, its settings and limits, rights of what it may and as whom.
 	core, rights string

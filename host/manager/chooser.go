@@ -87,8 +87,13 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 
 	gone := removedPlugins(k, runs, found)
 	known := append(slices.Clip(found), gone...) // who removes a file makes no mistake in the configuration
+	// What isn't there may be in a file that can't be used: that is no reason not to run the others.
+	excused := len(problems) > 0
 	if err := images.checkConfigured(k, known); err != nil {
-		return nil, because(err, problems...)
+		if !excused {
+			return nil, err
+		}
+		leave(because(err, problems...))
 	}
 
 	names, aliases := plugins.Controllers(known)
@@ -97,8 +102,10 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 		x.sayOnce(err.Error(), func() {
 			klog.InfoS("Unknown name: it may be a controller of a plugin whose image hasn't been pulled yet", "err", err.Error())
 		})
+	case err != nil && excused:
+		leave(because(err, problems...))
 	case err != nil:
-		return nil, because(err, problems...)
+		return nil, err
 	}
 	if !images.hasUnknown() {
 		x.tellMissing(k.Controllers, names)
@@ -123,7 +130,7 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 		p := k.Plugin(f.Name)
 		_, _, err := plugins.Settings(f.Manifest, p.Settings)
 		if err := errors.Join(plugins.CheckControllers(f.Manifest, p.Controllers), err); err != nil {
-			return nil, because(err, f.Broken)
+			y.unfit = because(err, f.Broken)
 		}
 		all = append(all, y)
 	}

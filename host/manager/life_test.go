@@ -283,6 +283,69 @@ func TestConfigurationIsRefused(t *testing.T) {
 	w.eventually("it is applied", func(s *state.Status) bool { return s.Refused == "" && s.Controllers[0].Workers == 3 })
 }
 
+// A file that can't be used is the trouble of its plugin alone, also where the configuration names that, and at a start.
+func TestABrokenFileAtTheStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source = plugins.Folder(w.folder)
+	good, other := greeter(t, "greeter", "hello", ""), greeter(t, "other", "whole", "")
+	w.place(good)
+	w.placeBytes("other", other.wasm[:100])
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "other", Workers: 2}, {Name: "greeter", Workers: 3}}
+		k.Controllers = []string{"*", "other-0"}
+	})
+	w.begin()
+	w.runs(good)
+	w.eventually("it is told", func(s *state.Status) bool {
+		return s.Controllers[0].Workers == 3 && strings.Contains(strings.Join(s.LeftOut, " "), "other.wasm")
+	})
+
+	w.place(other)
+	w.runs(other, state.SwapAdded)
+	w.eventually("nothing is left out", func(s *state.Status) bool {
+		return len(s.LeftOut) == 0 && s.Controllers[1].Workers == 2
+	})
+}
+
+// Settings that don't fit a plugin are its trouble alone: grants, its own as well, and what else the configuration says
+// are applied.
+func TestSettingsThatDontFit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second := greeter(t, "first", "a", ""), greeter(t, "second", "b", "")
+	w.place(first)
+	w.place(second)
+	w.begin()
+	w.made("a")
+	w.made("b")
+
+	none := []config.Rule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}}}
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{
+			{Name: "first", Grant: none, Workers: 9, Settings: map[string]string{"nobody-knows": "x"}},
+			{Name: "second", Grant: none},
+			{Name: "third", Workers: 1},
+		}
+	})
+	w.eventually("a plugin that isn't there is refused", func(s *state.Status) bool {
+		return strings.Contains(s.Refused, "third")
+	})
+	w.running("first-0", "second-0")
+
+	w.configure(nil, func(k *config.Configuration) { k.Plugins = k.Plugins[:2] })
+	w.eventually("both idle, and the reason is told", func(s *state.Status) bool {
+		for _, c := range s.Controllers {
+			if c.State != "Idle" || c.Workers != 1 {
+				return false
+			}
+		}
+		return len(s.Controllers) == 2 && strings.Contains(s.Refused, "nobody-knows")
+	})
+	w.configure(nil, func(k *config.Configuration) { k.Plugins = nil })
+	w.running("first-0", "second-0")
+}
+
 // Controllers of a plugin come and go as the list has them, and one that comes back syncs all keys.
 func TestControllersOfAPlugin(t *testing.T) {
 	t.Parallel()

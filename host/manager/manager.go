@@ -200,6 +200,11 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	if chosen, err = m.chooser.choose(ctx, c, nil); err != nil {
 		return nil, err
 	}
+	for _, x := range chosen {
+		if x.unfit != nil {
+			return nil, x.unfit
+		}
+	}
 
 	m.applied.Store(&applied{c, controllerList(c, chosen)})
 	if m.recordings, err = newRecordings(&c.Recordings); err != nil {

@@ -131,10 +131,12 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		return err
 	}
 
+	var errs []error
+	k, chosen, errs = m.keepFit(k, chosen)
 	m.leaders.compare(&k.LeaderElection)
 	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
 	m.applied.Store(&applied{k, controllerList(k, chosen)})
-	errs := []error{m.inspector.serveAs(k)}
+	errs = append(errs, m.inspector.serveAs(k))
 	if !m.begun {
 		return errors.Join(errs...) // a cold standby takes it when it begins
 	}
@@ -168,6 +170,24 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		m.metrics.Reloads.WithLabelValues("ok").Inc()
 	}
 	return errors.Join(errs...)
+}
+
+// keepFit has plugins whose configuration doesn't fit them go on as they were configured before, but with their present
+// rights; one that doesn't run is left out. The errors are why.
+func (m *manager) keepFit(k *config.Configuration, chosen []*choice) (_ *config.Configuration, fit []*choice,
+	errs []error) {
+	for _, c := range chosen {
+		if c.unfit == nil {
+			fit = append(fit, c)
+			continue
+		}
+		errs = append(errs, c.unfit)
+		if m.roster.named(c.Name) != nil {
+			k = withRights(k, m.applied.Load().config.Plugin(c.Name))
+			fit = append(fit, c)
+		}
+	}
+	return k, fit, errs
 }
 
 // reconcile makes a plugin what the configuration says; false if it is so already.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -153,11 +154,23 @@ func (s *slot) checkHealth() error {
 // errStarting is what readiness says of a controller whose caches aren't filled.
 var errStarting = errors.New("waits for its caches")
 
-// starting says what a slot waits for.
+// starting says what a slot waits for, nil: only for what the API server doesn't serve. Somebody may define that later;
+// until then there is nothing for the controller to do, and the process is ready all the same.
 func (s *slot) starting(x *stores) error {
 	reading, _, _ := s.currentReading()
-	if err := reading.unreadable(x); err != nil {
-		return fmt.Errorf("%w: %w", errStarting, err)
+	waits := false
+	for _, r := range reading.states(x) {
+		switch {
+		case apierrors.IsNotFound(r.Err):
+			waits = true
+		case r.Err != nil:
+			return fmt.Errorf("%w: %s can't be read: %w", errStarting, r.Resource, r.Err)
+		case !r.Synced:
+			return errStarting
+		}
+	}
+	if waits {
+		return nil
 	}
 	return errStarting
 }

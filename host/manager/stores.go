@@ -89,10 +89,17 @@ func (r *reading) waitForCaches(ctx context.Context, x *stores) error {
 	return nil
 }
 
+// states returns how the resources are doing.
+func (r *reading) states(x *stores) []cache.ResourceStatus {
+	return slices.DeleteFunc(x.cache.Status(), func(s cache.ResourceStatus) bool {
+		return !slices.ContainsFunc(r.needs, func(n views.Need) bool { return n.Resource == s.Resource })
+	})
+}
+
 // unreadable reports which of the resources can't be read at the moment.
 func (r *reading) unreadable(x *stores) error {
-	for _, s := range x.cache.Status() {
-		if s.Err != nil && slices.ContainsFunc(r.needs, func(n views.Need) bool { return n.Resource == s.Resource }) {
+	for _, s := range r.states(x) {
+		if s.Err != nil {
 			return fmt.Errorf("%s can't be read: %w", s.Resource, s.Err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -12,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/views"
 )
 
 // runGroup runs a group's controllers until ctx ends and they have stopped.
@@ -166,12 +168,12 @@ func (h *hosted) standsBy() bool {
 // readyToLead reports whether a slot that stands by has what it needs.
 func (s *slot) readyToLead(x *stores) error {
 	reading, _, _ := s.currentReading()
-	for _, n := range reading.needs {
-		if n.Resource == schema.Any {
-			if !x.monitors.settled() {
-				return errStarting
-			}
-		} else if store := x.cache.Store(n.Resource); store != nil && !store.Synced() {
+	all := slices.ContainsFunc(reading.needs, func(n views.Need) bool { return n.Resource == schema.Any })
+	if all && !x.monitors.settled() {
+		return errStarting
+	}
+	for _, r := range reading.states(x) {
+		if !r.Synced && !apierrors.IsNotFound(r.Err) {
 			return errStarting
 		}
 	}

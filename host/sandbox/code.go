@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
+	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
@@ -83,6 +84,17 @@ func newCode(given fs.FS) (_ *code, err error) {
 	}
 	return c, nil
 }
+
+// tellNoFolder tells of the first time that native code can't be taken from the build.
+var tellNoFolder = func() func(error) {
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() {
+			klog.ErrorS(err, "The native code of built-in plugins can't be used: they are compiled, which takes a tenth of a "+
+				"second each; make room in the folder for temporary files (TMPDIR)")
+		})
+	}
+}()
 
 // copyNative copies the native code from what Compile left: the folders in it, not the rewritten module beside them.
 func (c *code) copyNative(given fs.FS) error {

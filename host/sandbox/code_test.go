@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,29 @@ func TestCode(t *testing.T) {
 				t.Errorf("left behind: %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// TestNoFolderForCode: where no file can be made what is built in runs all the same, and what isn't says why it doesn't.
+func TestNoFolderForCode(t *testing.T) {
+	folder, module := t.TempDir(), guestModule(t, guests[0])
+	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(folder, "nowhere"))
+
+	m, err := Load(t.Context(), module, Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close(context.WithoutCancel(t.Context()))
+	if got, _, err := syncOnce(m, []byte("s")); err != nil || got[0] != 1 || m.Precompiled() {
+		t.Errorf("%q, %v, precompiled: %v", got, err, m.Precompiled())
+	}
+
+	_, err = Load(t.Context(), module, Options{Name: "guest", Helpers: helpers, Untrusted: true})
+	if err == nil || !strings.Contains(err.Error(), "folder for native code") {
+		t.Error(err)
 	}
 }
 

@@ -237,11 +237,17 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 	options := &m.options
 	config := runtimeConfig(options.Interpreter, m.limit)
 	if !options.Interpreter && (options.Untrusted || options.Code != nil) {
-		if m.code, err = newCode(options.Code); err != nil {
+		m.code, err = newCode(options.Code)
+		switch {
+		case err == nil:
+			defer m.code.removeFolder()
+			config = config.WithCompilationCache(m.code.CompilationCache)
+		case options.Untrusted:
 			return err
+		default: // what is built in is compiled here
+			tellNoFolder(err)
+			m.code, err = nil, nil
 		}
-		defer m.code.removeFolder()
-		config = config.WithCompilationCache(m.code.CompilationCache)
 	}
 
 	defer func() {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,9 +14,13 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// ForReview returns the resource of what can only be created and is answered, such as SubjectAccessReviews: no cache
-// can know it.
+// ForReview returns the resource of what can only be created and is answered, never stored, such as
+// SubjectAccessReviews: no cache can know it.
 func ForReview(r abi.Resource) (*Resource, error) {
+	if r.Group != authenticationv1.GroupName && r.Group != authorizationv1.GroupName {
+		return nil, fmt.Errorf("%s can't be reviewed: only what the groups %s and %s have is answered and not stored; create other objects",
+			r, authenticationv1.GroupName, authorizationv1.GroupName)
+	}
 	gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}
 	for kind, typ := range scheme.Scheme.KnownTypes(gv) {
 		if plural, _ := apimeta.UnsafeGuessKindToResource(gv.WithKind(kind)); plural.Resource != r.Name {

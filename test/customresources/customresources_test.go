@@ -197,6 +197,7 @@ func TestACustomResource(t *testing.T) {
 		return strings.HasPrefix(said, "Starting: ") && strings.Contains(said,
 			"example.com/v1/mirrors can't be read: the server could not find the requested resource"), said
 	})
+	w.m.AwaitReady(t) // the process doesn't wait for what somebody may never define
 	w.defineMirrors()
 	w.m.AwaitReady(t)
 
