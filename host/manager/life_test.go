@@ -283,7 +283,8 @@ func TestConfigurationIsRefused(t *testing.T) {
 	w.eventually("it is applied", func(s *state.Status) bool { return s.Refused == "" && s.Controllers[0].Workers == 3 })
 }
 
-// A file that can't be used is the trouble of its plugin alone, also where the configuration names that, and at a start.
+// A file that can't be used is the trouble of its plugin alone, also where the configuration names that, and at a
+// start.
 func TestABrokenFileAtTheStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -68,7 +68,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestNoFolderForCode: where no file can be made what is built in runs all the same, and what isn't says why it doesn't.
+// TestNoFolderForCode: where no file can be made what is built in runs all the same, and what isn't says why it
+// doesn't.
 func TestNoFolderForCode(t *testing.T) {
 	folder, module := t.TempDir(), guestModule(t, guests[0])
 	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {

@@ -10,8 +10,8 @@ import (
 	asm "github.com/windlass-dev/windlass/host/sandbox/internal/assemble"
 )
 
-// unitShapes are bodies of a loop that do mostly one thing. Local 0 counts the loop's rounds down, 1 is an i64, 2 an f64,
-// 3 an i32; function 0 adds, function 1 adds too and calls function 0, and the table has both.
+// unitShapes are bodies of a loop that do mostly one thing. Local 0 counts the loop's rounds down, 1 is an i64, 2 an
+// f64, 3 an i32; function 0 adds, function 1 adds too and calls function 0, and the table has both.
 var unitShapes = []struct {
 	name string
 	code []byte
@@ -50,7 +50,8 @@ func unitModule(code []byte, bodies, rounds int) []byte {
 	}
 
 	// The memory is written first: pages that nobody has written are all the same one.
-	loop := asm.Join(asm.Const(0), asm.Const(1), asm.Const(32<<20), []byte{0xfc, 11, 0}, asm.Const(int32(rounds)), []byte{0x21, 0}, []byte{0x44, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0x21, 2},
+	loop := asm.Join(asm.Const(0), asm.Const(1), asm.Const(32<<20), []byte{0xfc, 11, 0},
+		asm.Const(int32(rounds)), []byte{0x21, 0}, []byte{0x44, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0x21, 2},
 		[]byte{0x03, 0x40}, bytes.Repeat(code, bodies),
 		[]byte{0x20, 0}, asm.Const(1), []byte{0x6b, 0x22, 0, 0x0d, 0, 0x0b})
 	shape := m.Func("", "", "", asm.I32+asm.I64+"\x7c"+asm.I32, loop...)
@@ -63,8 +64,8 @@ func unitModule(code []byte, bodies, rounds int) []byte {
 	return m.Bytes()
 }
 
-// BenchmarkUnits says what a unit of fuel costs in the processor time of the thread that runs the guest, shape by shape.
-// A slice has 2^20 units: a thousand ns each would be a second without a look.
+// BenchmarkUnits says what a unit of fuel costs in the processor time of the thread that runs the guest, shape by
+// shape. A slice has 2^20 units: a thousand ns each would be a second without a look.
 func BenchmarkUnits(b *testing.B) {
 	for _, shape := range unitShapes {
 		b.Run(shape.name, func(b *testing.B) {
