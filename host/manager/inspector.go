@@ -89,7 +89,7 @@ func (i *inspector) readyChecks() (all []server.Check) {
 			if i.leaders.standsBy(s) {
 				return s.readyToLead(i.stores)
 			}
-			if err := s.waiting(); err != nil {
+			if err := s.waiting(); err != nil && !s.lacksOnlyUnserved(i.stores) {
 				return s.starting(i.stores)
 			}
 			return nil

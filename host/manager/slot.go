@@ -154,25 +154,29 @@ func (s *slot) checkHealth() error {
 // errStarting is what readiness says of a controller whose caches aren't filled.
 var errStarting = errors.New("waits for its caches")
 
-// starting says what a slot waits for, nil: only for what the API server doesn't serve. Somebody may define that later;
-// until then there is nothing for the controller to do, and the process is ready all the same.
+// starting says what a slot waits for.
 func (s *slot) starting(x *stores) error {
 	reading, _, _ := s.currentReading()
-	waits := false
+	if err := reading.unreadable(x); err != nil {
+		return fmt.Errorf("%w: %w", errStarting, err)
+	}
+	return errStarting
+}
+
+// lacksOnlyUnserved reports whether a slot waits for nothing but what the API server doesn't serve. Somebody may define
+// that later; until then there is nothing for the controller to do, and the process is ready all the same.
+func (s *slot) lacksOnlyUnserved(x *stores) bool {
+	reading, _, _ := s.currentReading()
+	unserved := 0
 	for _, r := range reading.states(x) {
 		switch {
 		case apierrors.IsNotFound(r.Err):
-			waits = true
-		case r.Err != nil:
-			return fmt.Errorf("%w: %s can't be read: %w", errStarting, r.Resource, r.Err)
+			unserved++
 		case !r.Synced:
-			return errStarting
+			return false
 		}
 	}
-	if waits {
-		return nil
-	}
-	return errStarting
+	return unserved > 0
 }
 
 func (s *slot) waiting() error {
