@@ -23,11 +23,11 @@ func (e *OverBudgetError) Error() string {
 // Reason is the outcome's.
 func (e *OverBudgetError) Reason() string { return "TooManyRequests" }
 
-// deletes reports whether an effect counts against the budget of deletes.
+// deletes reports whether an effect is a delete by its name; see [Session.countsAsDelete].
 func deletes(e *abi.Effect) bool {
 	switch e.Kind {
 	case abi.EffectDelete, abi.EffectEvict, abi.EffectDeleteCollection:
-		return !e.DryRun
+		return true
 	}
 	return false
 }

@@ -74,9 +74,6 @@ func (c *checker) checkList(effects []abi.Effect, prefix string, depth int) erro
 		c.count++
 		index := fmt.Sprintf("%s%d", prefix, i)
 		err := c.checkEffect(e)
-		if deletes(e) {
-			c.deletes++
-		}
 		if c.count > effectsMax {
 			err = fmt.Errorf("an answer has at most %d effects", effectsMax)
 		}
@@ -209,6 +206,9 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 
 	if err := c.prepare(e, res); err != nil {
 		return err
+	}
+	if c.countsAsDelete(e, res) {
+		c.deletes++
 	}
 	return c.granted(e, res, func(k objectKey) bool { return c.created[k] })
 }

@@ -67,7 +67,7 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 		}
 	}
 
-	if deletes(e) {
+	if s.countsAsDelete(e, res) {
 		if err := s.spendDelete(); err != nil {
 			return s.failedOutcome(e, err)
 		}

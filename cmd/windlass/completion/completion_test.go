@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +57,8 @@ const (
 )
 
 func TestCompletion(t *testing.T) {
+	defer func(d time.Duration) { running.AskMost = d }(running.AskMost)
+	running.AskMost = time.Minute
 	here := runningtest.Known(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/windlass/v1/status" {
 			t.Errorf("asked for %s", r.URL.Path)

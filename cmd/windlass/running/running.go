@@ -18,8 +18,8 @@ func Commands() []*cobra.Command {
 	}
 }
 
-// askMost is how long a shell waits for a windlass to tell its names.
-const askMost = 500 * time.Millisecond
+// AskMost is how long a shell waits for a windlass to tell its names. Tests have more patience.
+var AskMost = 500 * time.Millisecond
 
 // Status returns what the windlass that a command would ask says of itself, nil if it doesn't within a moment.
 func Status(cmd *cobra.Command) *state.Status {
@@ -28,7 +28,7 @@ func Status(cmd *cobra.Command) *state.Status {
 		return nil
 	}
 
-	ctx, cancel := context.WithTimeout(cmd.Context(), askMost)
+	ctx, cancel := context.WithTimeout(cmd.Context(), AskMost)
 	defer cancel()
 	status, err := s.fetchStatus(ctx)
 	if err != nil {

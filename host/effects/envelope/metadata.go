@@ -39,6 +39,26 @@ func ReadMeta(raw []byte) (Meta, error) {
 	return m, err
 }
 
+// Owners returns the UIDs of an object's owners.
+func Owners(raw []byte) (uids []string, err error) {
+	err = eachMeta(raw, func(f *wire.Fields) error {
+		if f.Num != metaOwners {
+			return nil
+		}
+		owner := wire.Fields{Data: f.Bytes}
+		for owner.Next() {
+			if owner.Num == ownerUID {
+				uids = append(uids, string(owner.Bytes))
+			}
+		}
+		if owner.Err != 0 {
+			return fmt.Errorf(".ownerReferences: field at byte %d: %w", owner.End, owner.Err)
+		}
+		return nil
+	})
+	return uids, err
+}
+
 // eachMeta calls f with each field of an object's metadata. Several occurrences are merged, as every decoder does by
 // reading them one after the other.
 func eachMeta(raw []byte, f func(*wire.Fields) error) error {
