@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
@@ -17,6 +18,8 @@ type Version struct {
 	Metrics Metrics
 	// Recorder keeps the last syncs; nil: they aren't kept.
 	Recorder *record.Recorder
+	// Logs bounds what is logged of syncs that fail, whose texts are the plugin's; nil: no bound.
+	Logs *sandbox.Logs
 	// Secrets tells what must not be written of the syncs; nil: they see nothing secret.
 	Secrets *record.Source
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,7 @@ type worker struct {
 	c      *Controller
 	syncer syncer.Syncer
 	log    func(level int32, text string)
+	refuse func([]abi.Effect) error
 
 	// Of the sync that runs:
 	version   *Version
@@ -30,7 +32,7 @@ type worker struct {
 
 func newWorker(c *Controller) *worker {
 	w := &worker{c: c, syncer: syncer.Syncer{World: c.World, States: &c.states}}
-	w.log = w.logGuest
+	w.log, w.refuse = w.logGuest, w.refuseSecrets
 	return w
 }
 
@@ -39,6 +41,29 @@ func (w *worker) logGuest(_ int32, text string) {
 	v := w.version
 	w.c.log.Info(printable.Line(w.veil.Text(text), abi.LogMax), "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key",
 		w.turn.Key.String())
+}
+
+// refuseSecrets refuses to wake keys that have a secret in their names: keys stand in the log, in metrics, in recordings
+// and in what "windlass get keys" shows.
+func (w *worker) refuseSecrets(all []abi.Effect) error {
+	for i := range all {
+		e := &all[i]
+		if err := w.refuseSecrets(e.Members); err != nil {
+			return err
+		}
+		if e.Kind != abi.EffectWake || e.Wake == nil {
+			continue
+		}
+		k := &e.Wake.Key
+		for _, part := range []string{k.Namespace, k.Name, k.Resource} {
+			if w.veil.Text(part) != part {
+				v := w.version
+				return &effects.RefusedError{Plugin: v.Plugin, Controller: v.Manifest.Name, Key: w.turn.Key,
+					Effect: strconv.Itoa(i), Verb: "wake", Err: errors.New("the key's name has a secret in it, and names of keys are logged")}
+			}
+		}
+	}
+	return nil
 }
 
 // syncNext syncs one key; false when the queue has ended.
@@ -70,7 +95,9 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		Witnesses: w.turn.Witnesses,
 	}
 	w.recording = v.Recorder.Begin(key, start)
-	w.veil = record.NewVeil(v.Secrets)
+	if w.veil = record.NewVeil(v.Secrets); w.veil != nil {
+		w.turn.Refuse = w.refuse
+	}
 	traced, root := c.startSpan(ctx, v, key)
 	o := w.sync(traced)
 	err, failed := w.veil.Error(o.Err), w.veil.Error(o.Failed)
@@ -122,8 +149,8 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		c.stuck.markDone(key)
 	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 &&
 		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
-		c.log.Error(err, "Giving up on the key until one of its objects changes or its resync comes", "plugin", v.Plugin,
-			"digest", shortDigest(v.Digest), "key", key.String(), "attempts", c.queue.NumRequeues(key)+1)
+		c.logFailure(v, key, err, "Giving up on the key until one of its objects changes or its resync comes", "attempts",
+			c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
 		c.stuck.markHeld(key, GivenUp, s.Result, err, 0)
 	case apierrors.IsConflict(err):
@@ -132,8 +159,7 @@ func (w *worker) syncNext(ctx context.Context) bool {
 			"digest", shortDigest(v.Digest), "key", key.String(), "err", err)
 		c.stuck.markHeld(key, Failing, s.Result, err, c.requeueRateLimited(key))
 	default:
-		c.log.Error(err, "Sync failed, will retry", "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", key.String(),
-			"result", s.Result)
+		c.logFailure(v, key, err, "Sync failed, will retry", "result", s.Result)
 		c.stuck.markHeld(key, Failing, s.Result, err, c.retryFailed(key, s.Result))
 	}
 
@@ -142,6 +168,13 @@ func (w *worker) syncNext(ctx context.Context) bool {
 			"snapshotBytes", s.SnapshotBytes, "outcomeBytes", s.OutcomeBytes, "effects", s.Effects)
 	}
 	return true
+}
+
+// logFailure logs why a sync failed, unless its plugin has logged all that it may: what the error says is its own choice.
+func (c *Controller) logFailure(v *Version, key Key, err error, text, name string, value any) {
+	if v.Logs == nil || v.Logs.Allow(len(err.Error())) {
+		c.log.Error(err, text, "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", key.String(), name, value)
+	}
 }
 
 // admitKey reports whether the key may be synced now; one that may not comes back when it may. echoed is whether

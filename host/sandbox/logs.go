@@ -38,6 +38,15 @@ func (l *Logs) Set(perSecond int64) {
 	}
 }
 
+// Allow reports whether so many bytes more may be logged on the plugin's account now; else they count as dropped.
+func (l *Logs) Allow(bytes int) bool {
+	if l.limiter.AllowN(time.Now(), bytes+logFee) {
+		return true
+	}
+	l.dropped.Add(int64(bytes))
+	return false
+}
+
 // Dropped is how many bytes the plugin has tried to log beyond its bounds.
 func (l *Logs) Dropped() int64 { return l.dropped.Load() }
 

@@ -70,6 +70,9 @@ type Turn struct {
 	Metrics Metrics
 	// Log gets what the guest logs; nil: the module's own log does.
 	Log func(level int32, text string)
+	// Refuse, where set, is asked beside the checks of package effects; its error refuses all effects of the perform, or of
+	// the answer.
+	Refuse func([]abi.Effect) error
 	// Permit, where set, is asked before effects are done, those of a perform and those of the answer. Its error ends the
 	// sync, and none of them are done.
 	Permit func([]abi.Effect) error
@@ -270,6 +273,9 @@ func (s *Syncer) callGuest(ctx context.Context) error {
 // performInSession does what the guest performs.
 func (s *Syncer) performInSession(ctx context.Context, _ []byte, p *abi.PerformRequest) ([]byte, error) {
 	s.outcome.Effects += len(p.Effects)
+	if err := s.refuse(p.Effects); err != nil {
+		return nil, err
+	}
 	if err := s.permit(p.Effects); err != nil {
 		return nil, err
 	}
@@ -280,6 +286,13 @@ func (s *Syncer) performInSession(ctx context.Context, _ []byte, p *abi.PerformR
 		return nil, err
 	}
 	return abi.AppendPerformed(nil, &abi.PerformResponse{Outcomes: outcomes}), nil
+}
+
+func (s *Syncer) refuse(all []abi.Effect) error {
+	if s.turn.Refuse == nil {
+		return nil
+	}
+	return s.turn.Refuse(all)
 }
 
 func (s *Syncer) permit(all []abi.Effect) error {
@@ -307,6 +320,9 @@ func (s *Syncer) checkAnswer(a *abi.SyncResponse) error {
 	case size > 0 && !t.Manifest.State:
 		return fmt.Errorf("plugin %s: the answer keeps state, which controller %s doesn't declare: set State", t.Plugin,
 			t.Manifest.Name)
+	}
+	if err := s.refuse(a.Effects); err != nil {
+		return err
 	}
 	return s.session.Check(a.Effects) // its error names the plugin
 }
