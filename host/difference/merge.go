@@ -39,8 +39,12 @@ func (e *UnseenError) Error() string {
 
 var errNesting = errors.New("the object is nested too deeply")
 
-// nestingMax bounds the recursion over types that contain themselves.
-const nestingMax = 64
+const (
+	// nestingMax bounds the recursion over types that contain themselves.
+	nestingMax = 64
+	// jsonNestingMax bounds that over JSON, of which each level is read with all that is in it.
+	jsonNestingMax = 200
+)
 
 type differ struct{ keeps func(string) bool }
 

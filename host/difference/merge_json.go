@@ -67,7 +67,7 @@ func (d *differ) mergeBodies(number int32, base, seen, wanted []part, at *trail)
 	if err := delimited(base, seen, wanted); err != nil {
 		return nil, false, err
 	}
-	merged, changed, err := d.objects(jsonBody(base), jsonBody(seen), jsonBody(wanted), at)
+	merged, changed, err := d.objects(jsonBody(base), jsonBody(seen), jsonBody(wanted), at, 0)
 	if err != nil || !changed {
 		return nil, false, err
 	}
@@ -77,9 +77,12 @@ func (d *differ) mergeBodies(number int32, base, seen, wanted []part, at *trail)
 // objects merges two objects in JSON by their members; below them lists and scalars are replaced whole. Absent and zero
 // are the same, for of some fields guests leave out what is zero, and of others they write it where there was nothing,
 // or nothing that they saw.
-func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, error) {
+func (d *differ) objects(base, seen, wanted []byte, at *trail, depth int) ([]byte, bool, error) {
 	if bytes.Equal(seen, wanted) {
 		return base, false, nil
+	}
+	if depth > jsonNestingMax {
+		return nil, false, errNesting
 	}
 	var lists [3][]property
 	for i, v := range [][]byte{base, seen, wanted} {
@@ -94,7 +97,7 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, er
 	edits := map[string][]byte{} // nil: the member goes
 	for name, w := range now {
 		s, had := before[name]
-		edit, changed, err := d.changedTo(stored[name], s, had, w, at.memberTrail(name))
+		edit, changed, err := d.changedTo(stored[name], s, had, w, at.memberTrail(name), depth+1)
 		if err != nil {
 			return nil, false, err
 		}
@@ -103,10 +106,10 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail) ([]byte, bool, er
 		}
 	}
 	for name, s := range before {
-		if _, stays := now[name]; stays || isZero(s) {
+		if _, stays := now[name]; stays || isZero(s, depth) {
 			continue
 		}
-		edit, err := d.removed(stored[name], s, at.memberTrail(name))
+		edit, err := d.removed(stored[name], s, at.memberTrail(name), depth+1)
 		if err != nil {
 			return nil, false, err
 		}
@@ -147,9 +150,10 @@ func (t *trail) memberTrail(name string) *trail {
 }
 
 // changedTo returns what becomes of a member that the guest sent, if that isn't what it saw.
-func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *trail) ([]byte, bool, error) {
+func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *trail, depth int) ([]byte, bool,
+	error) {
 	switch {
-	case !had && isZero(wanted):
+	case !had && isZero(wanted, depth):
 		return nil, false, nil
 	case isObject(wanted) && (!had || isObject(seen)):
 		if !had {
@@ -158,9 +162,9 @@ func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *tra
 		if !isObject(stored) {
 			stored = emptyObject
 		}
-		return d.objects(stored, seen, wanted, at)
+		return d.objects(stored, seen, wanted, at, depth)
 	case had:
-		same, err := sameJSON(seen, wanted)
+		same, err := sameJSON(seen, wanted, depth)
 		if err != nil || same {
 			return nil, false, wrapPath(at, err)
 		}
@@ -170,16 +174,16 @@ func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *tra
 
 // removed returns what is left of a member that the guest saw and didn't send. Of one that it saw in parts, and of what
 // is on top (spec, status), only what it saw goes.
-func (d *differ) removed(stored, seen []byte, at *trail) ([]byte, error) {
+func (d *differ) removed(stored, seen []byte, at *trail, depth int) ([]byte, error) {
 	if isObject(seen) && isObject(stored) && (at.parent == nil || d.keeps != nil && !d.keeps(at.String())) {
-		merged, _, err := d.objects(stored, seen, emptyObject, at)
+		merged, _, err := d.objects(stored, seen, emptyObject, at, depth)
 		return merged, err
 	}
 	return nil, d.requireSeen(at)
 }
 
 // isZero reports whether a guest leaves such a value out.
-func isZero(v []byte) bool {
+func isZero(v []byte, depth int) bool {
 	switch firstByte(v) {
 	case '"':
 		return string(v) == `""`
@@ -189,9 +193,12 @@ func isZero(v []byte) bool {
 	case 'n', 'f':
 		return true
 	case '{':
+		if depth > jsonNestingMax {
+			return false
+		}
 		all, err := members(v)
 		for _, m := range all {
-			if !isZero(m.value) {
+			if !isZero(m.value, depth+1) {
 				return false
 			}
 		}
@@ -205,15 +212,19 @@ func isZero(v []byte) bool {
 
 // sameJSON compares two values by meaning: members in any order, numbers however they are written, and what was zero
 // may be absent from what is wanted.
-func sameJSON(seen, wanted []byte) (bool, error) {
+func sameJSON(seen, wanted []byte, depth int) (bool, error) {
 	if bytes.Equal(seen, wanted) {
 		return true, nil
+	}
+	if depth > jsonNestingMax {
+		return false, errNesting
 	}
 
 	a, b := firstByte(seen), firstByte(wanted)
 	switch {
 	case a == '{' && b == '{':
-		_, changed, err := (&differ{}).objects(seen, seen, wanted, &trail{parent: &trail{}, name: "item"})
+		_, changed, err := (&differ{}).objects(seen, seen, wanted, &trail{parent: &trail{}, name: "item"},
+			depth+1)
 		return !changed, err
 	case a == '[' && b == '[':
 		x, err := elements(seen)
@@ -225,7 +236,7 @@ func sameJSON(seen, wanted []byte) (bool, error) {
 			return false, err
 		}
 		for i := range x {
-			if same, err := sameJSON(x[i], y[i]); err != nil || !same {
+			if same, err := sameJSON(x[i], y[i], depth+1); err != nil || !same {
 				return false, err
 			}
 		}

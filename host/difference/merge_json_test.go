@@ -142,7 +142,7 @@ func TestUnseenPartsOfABodyAreNotWritten(t *testing.T) {
 func FuzzMergedBodiesAreJSON(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":1},"c":[1]}`), []byte(`{"a":{"b":1}}`), []byte(`{"a":{"b":2,"d":{}},"c":[]}`))
 	f.Fuzz(func(t *testing.T, base, seen, wanted []byte) {
-		merged, changed, err := (&differ{}).objects(base, seen, wanted, nil)
+		merged, changed, err := (&differ{}).objects(base, seen, wanted, nil, 0)
 		if err != nil || !changed {
 			return
 		}
@@ -150,8 +150,26 @@ func FuzzMergedBodiesAreJSON(f *testing.F) {
 			t.Fatalf("%s", merged)
 		}
 		// Who sends that again changes nothing.
-		if _, changed, err := (&differ{}).objects(merged, merged, merged, nil); changed || err != nil {
+		if _, changed, err := (&differ{}).objects(merged, merged, merged, nil, 0); changed || err != nil {
 			t.Fatal(changed, err)
 		}
 	})
+}
+
+// What is nested deeper than anybody nests things is refused: each level is read with all that is in it.
+func TestNestedBodies(t *testing.T) {
+	nested := func(depth int, inner string) []byte {
+		return encodeHybrid(t, `{"spec":`+strings.Repeat(`{"a":`, depth)+inner+strings.Repeat("}", depth)+`}`)
+	}
+	for depth, want := range map[int]error{100: nil, 9000: errNesting} {
+		base := nested(depth, "1")
+		for what, wanted := range map[string][]byte{
+			"another value": nested(depth, "2"), "a list": nested(depth, `[{"b":{}}]`),
+			"less": nested(depth-1, "{}"),
+		} {
+			if _, _, err := Merge(webApps.Message, base, base, wanted, nil); !errors.Is(err, want) {
+				t.Errorf("%d levels, %s: %v", depth, what, err)
+			}
+		}
+	}
 }

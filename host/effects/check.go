@@ -96,6 +96,10 @@ func (c *checker) checkList(effects []abi.Effect, prefix string, depth int) erro
 	return nil
 }
 
+// objectMax is how large the API server lets a request's body be (MaxRequestBodyBytes in
+// k8s.io/apiserver/pkg/server/config.go).
+const objectMax = 3 << 20
+
 // textMost bounds what is said of a guest's text, in bytes.
 const textMost = 256
 
@@ -266,8 +270,11 @@ func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 
 	switch e.Kind {
 	case abi.EffectCreate, abi.EffectUpdate, abi.EffectPatch, abi.EffectApply, abi.EffectReview:
-		if len(e.Object) == 0 {
+		switch n := len(e.Object); {
+		case n == 0:
 			return errors.New("it has no object")
+		case n > objectMax:
+			return fmt.Errorf("its object has %d bytes, the API server takes at most %d", n, objectMax)
 		}
 	}
 
