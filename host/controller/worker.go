@@ -43,8 +43,8 @@ func (w *worker) logGuest(_ int32, text string) {
 		w.turn.Key.String())
 }
 
-// refuseSecrets refuses to wake keys that have a secret in their names: keys stand in the log, in metrics, in recordings
-// and in what "windlass get keys" shows.
+// refuseSecrets refuses to wake keys that have a secret in their names: keys stand in the log, in metrics, in
+// recordings and in what "windlass get keys" shows.
 func (w *worker) refuseSecrets(all []abi.Effect) error {
 	for i := range all {
 		e := &all[i]
@@ -59,7 +59,8 @@ func (w *worker) refuseSecrets(all []abi.Effect) error {
 			if w.veil.Text(part) != part {
 				v := w.version
 				return &effects.RefusedError{Plugin: v.Plugin, Controller: v.Manifest.Name, Key: w.turn.Key,
-					Effect: strconv.Itoa(i), Verb: "wake", Err: errors.New("the key's name has a secret in it, and names of keys are logged")}
+					Effect: strconv.Itoa(i), Verb: "wake",
+					Err: errors.New("the key's name has a secret in it, and names of keys are logged")}
 			}
 		}
 	}
@@ -170,7 +171,8 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	return true
 }
 
-// logFailure logs why a sync failed, unless its plugin has logged all that it may: what the error says is its own choice.
+// logFailure logs why a sync failed, unless its plugin has logged all that it may: what the error says is its own
+// choice.
 func (c *Controller) logFailure(v *Version, key Key, err error, text, name string, value any) {
 	if v.Logs == nil || v.Logs.Allow(len(err.Error())) {
 		c.log.Error(err, text, "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key", key.String(), name, value)

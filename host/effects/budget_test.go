@@ -51,8 +51,8 @@ type ownSnapshot struct{ snapshot }
 
 func (ownSnapshot) KeyObject() (uid string, exists bool) { return "own", true }
 
-// What gives an object an owner that may not be there counts as a delete, for that is what comes of it; an owner that is
-// no news doesn't.
+// What gives an object an owner that may not be there counts as a delete, for that is what comes of it; an owner that
+// is no news doesn't.
 func TestFalseOwnersCount(t *testing.T) {
 	owned := func(uids ...types.UID) []byte {
 		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}

@@ -42,8 +42,8 @@ func (s *Session) givesAway(e *abi.Effect, res *schema.Resource) bool {
 	return slices.ContainsFunc(owners, func(uid string) bool { return !slices.Contains(had, uid) })
 }
 
-// ownersOf returns the UIDs that are no news as an object's owners: the key's object's, and those that the object has as
-// the sync has seen it.
+// ownersOf returns the UIDs that are no news as an object's owners: the key's object's, and those that the object has
+// as the sync has seen it.
 func (s *Session) ownersOf(e *abi.Effect, res *schema.Resource) (uids []string) {
 	if s.snapshot == nil {
 		return nil

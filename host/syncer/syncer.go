@@ -70,8 +70,8 @@ type Turn struct {
 	Metrics Metrics
 	// Log gets what the guest logs; nil: the module's own log does.
 	Log func(level int32, text string)
-	// Refuse, where set, is asked beside the checks of package effects; its error refuses all effects of the perform, or of
-	// the answer.
+	// Refuse, where set, is asked beside the checks of package effects; its error refuses all effects of the perform, or
+	// of the answer.
 	Refuse func([]abi.Effect) error
 	// Permit, where set, is asked before effects are done, those of a perform and those of the answer. Its error ends the
 	// sync, and none of them are done.
