@@ -486,3 +486,40 @@ func TestSecondTerm(t *testing.T) {
 	w.made("second")
 	w.notMade("hello")
 }
+
+// A cold standby doesn't take a configuration that doesn't fit its plugins: it would end when it begins.
+func TestColdStandbyTakesWhatFits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.configure(nil, func(k *config.Configuration) {
+		e := &k.LeaderElection
+		e.LeaderElect = true
+		e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration = 15e9, 10e9, 1e8
+	})
+	who, seconds, now := "somebody else", int32(3600), metav1.NowMicro()
+	leases := w.client.CoordinationV1().Leases("kube-system")
+	lease, err := leases.Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &who, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+			RenewTime: &now, LeaseTransitions: new(int32)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := greeter(t, "greeter", "hello", "")
+	w.place(g)
+	w.begin()
+
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "greeter", Settings: map[string]string{"nobody-knows": "x"}}}
+	})
+	w.eventually("it is refused", func(s *state.Status) bool { return strings.Contains(s.Refused, "nobody-knows") })
+
+	nobody := ""
+	lease.Spec.HolderIdentity = &nobody
+	if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.runs(g)
+	w.made("hello")
+}

@@ -124,6 +124,11 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		return err
 	}
 
+	var errs []error
+	if k, chosen, errs = m.keepFit(k, chosen); len(errs) > 0 && !m.begun {
+		return errors.Join(errs...) // or a cold standby would end when it begins
+	}
+
 	if err := m.recordings.configure(&k.Recordings); err != nil {
 		return err
 	}
@@ -131,8 +136,6 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		return err
 	}
 
-	var errs []error
-	k, chosen, errs = m.keepFit(k, chosen)
 	m.leaders.compare(&k.LeaderElection)
 	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
 	m.applied.Store(&applied{k, controllerList(k, chosen)})
