@@ -170,8 +170,10 @@ func TestBrokenFile(t *testing.T) {
 			w.overwriteModule(four[:3000])
 			w.m.Reload()
 			w.eventually("the cause is told", func() (bool, string) {
-				s := w.m.Status(t).Refused
-				return strings.Contains(s, w.modulePath()) && strings.Contains(s, "truncated"), s
+				s := w.m.Status(t)
+				told := strings.Join(s.LeftOut, "\n")
+				return s.Refused == "" && strings.Contains(told, `no plugin "replicaset" was found`) &&
+					strings.Contains(told, w.modulePath()) && strings.Contains(told, "truncated"), told
 			})
 			w.overwriteModule(four)
 			w.eventually("it runs again", func() (bool, string) {
