@@ -60,7 +60,8 @@ func TestSecretsAreNoKeys(t *testing.T) {
 	for _, k := range []abi.KeyRef{{Name: "a correct horse"}, {Namespace: "correct horse", Name: "x"},
 		{Name: base64.StdEncoding.EncodeToString([]byte("correct horse"))}} {
 		err := w.refuse(wake(k))
-		if !effects.Refused(err) || strings.Contains(err.Error(), "correct") {
+		if !effects.Refused(err) || strings.Contains(err.Error(), "correct") ||
+			!strings.Contains(err.Error(), "effect 0.0 (wake) refused") {
 			t.Errorf("%s: %v", k, err)
 		}
 	}

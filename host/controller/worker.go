@@ -32,7 +32,7 @@ type worker struct {
 
 func newWorker(c *Controller) *worker {
 	w := &worker{c: c, syncer: syncer.Syncer{World: c.World, States: &c.states}}
-	w.log, w.refuse = w.logGuest, w.refuseSecrets
+	w.log, w.refuse = w.logGuest, func(all []abi.Effect) error { return w.refuseSecrets(all, "") }
 	return w
 }
 
@@ -45,21 +45,24 @@ func (w *worker) logGuest(_ int32, text string) {
 
 // refuseSecrets refuses to wake keys that have a secret in their names: keys stand in the log, in metrics, in
 // recordings and in what "windlass get keys" shows.
-func (w *worker) refuseSecrets(all []abi.Effect) error {
+func (w *worker) refuseSecrets(all []abi.Effect, prefix string) error {
 	for i := range all {
 		e := &all[i]
-		if err := w.refuseSecrets(e.Members); err != nil {
-			return err
+		if len(e.Members) > 0 {
+			if err := w.refuseSecrets(e.Members, prefix+strconv.Itoa(i)+"."); err != nil {
+				return err
+			}
 		}
 		if e.Kind != abi.EffectWake || e.Wake == nil {
 			continue
 		}
+
 		k := &e.Wake.Key
 		for _, part := range []string{k.Namespace, k.Name, k.Resource} {
 			if w.veil.Text(part) != part {
 				v := w.version
 				return &effects.RefusedError{Plugin: v.Plugin, Controller: v.Manifest.Name, Key: w.turn.Key,
-					Effect: strconv.Itoa(i), Verb: "wake",
+					Effect: prefix + strconv.Itoa(i), Verb: "wake",
 					Err: errors.New("the key's name has a secret in it, and names of keys are logged")}
 			}
 		}

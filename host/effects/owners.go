@@ -38,6 +38,9 @@ func (s *Session) givesAway(e *abi.Effect, res *schema.Resource) bool {
 		return true
 	}
 
+	if len(owners) == 0 {
+		return false
+	}
 	had := s.ownersOf(e, res)
 	return slices.ContainsFunc(owners, func(uid string) bool { return !slices.Contains(had, uid) })
 }
@@ -45,14 +48,13 @@ func (s *Session) givesAway(e *abi.Effect, res *schema.Resource) bool {
 // ownersOf returns the UIDs that are no news as an object's owners: the key's object's, and those that the object has
 // as the sync has seen it.
 func (s *Session) ownersOf(e *abi.Effect, res *schema.Resource) (uids []string) {
-	if s.snapshot == nil {
-		return nil
+	if s.snapshot != nil {
+		if uid, ok := s.snapshot.KeyObject(); ok {
+			uids = append(uids, uid)
+		}
 	}
-	if uid, ok := s.snapshot.KeyObject(); ok {
-		uids = append(uids, uid)
-	}
-	if o := s.snapshot.Find(res.Resource, e.Namespace, e.Name); o != nil {
-		have, _ := envelope.Owners(o.Raw)
+	if b := s.bases.find(objectKeyOf(e, res)); b != nil {
+		have, _ := envelope.Owners(b.raw)
 		uids = append(uids, have...)
 	}
 	return uids

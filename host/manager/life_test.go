@@ -441,11 +441,7 @@ func TestGrant(t *testing.T) {
 func TestSecondTerm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.configure(nil, func(k *config.Configuration) {
-		e := &k.LeaderElection
-		e.LeaderElect = true
-		e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration = 15e9, 10e9, 1e8
-	})
+	w.elect()
 	g := greeter(t, "greeter", "hello", "")
 	w.place(g)
 	w.begin()
@@ -491,11 +487,7 @@ func TestSecondTerm(t *testing.T) {
 func TestColdStandbyTakesWhatFits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.configure(nil, func(k *config.Configuration) {
-		e := &k.LeaderElection
-		e.LeaderElect = true
-		e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration = 15e9, 10e9, 1e8
-	})
+	w.elect()
 	who, seconds, now := "somebody else", int32(3600), metav1.NowMicro()
 	leases := w.client.CoordinationV1().Leases("kube-system")
 	lease, err := leases.Create(t.Context(), &coordinationv1.Lease{

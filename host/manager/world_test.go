@@ -163,6 +163,16 @@ func (w *world) configure(bad error, change func(*config.Configuration)) {
 	w.look()
 }
 
+// elect has a manager that hasn't begun contend for the Lease.
+func (w *world) elect() {
+	w.t.Helper()
+	w.configure(nil, func(k *config.Configuration) {
+		e := &k.LeaderElection
+		e.LeaderElect = true
+		e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration = 15e9, 10e9, 1e8
+	})
+}
+
 // look has a running manager compare the configuration and the plugins with what runs.
 func (w *world) look() {
 	w.t.Helper()

@@ -43,7 +43,8 @@ func init() {
 	fmt.Println("tracing:", unix.PtraceAttach(os.Getppid()))
 	fmt.Println("older thread:", <-older)
 	fmt.Println("file:", os.WriteFile(filepath.Join(os.Args[1], "code"), []byte("code"), 0o600))
-	fmt.Println("threads:", manyThreads())
+	startThreads()
+	fmt.Println("threads: started")
 	os.Exit(0)
 }
 
@@ -56,8 +57,8 @@ func connect() error {
 	return err
 }
 
-// manyThreads has several threads run at once, and the collector among them.
-func manyThreads() error {
+// startThreads has several threads run at once, and the collector among them: the process ends where it can't.
+func startThreads() {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
@@ -66,7 +67,6 @@ func manyThreads() error {
 		})
 	}
 	all.Wait()
-	return nil
 }
 
 // TestChildIsConfined: a child that compiles can start no program, open no connection and touch no other process, in
@@ -81,7 +81,7 @@ func TestChildIsConfined(t *testing.T) {
 	for _, want := range []string{
 		"connection: socket: operation not permitted", "program: operation not permitted",
 		"signal: operation not permitted", "tracing: operation not permitted", "older thread: socket: operation not permitted",
-		"file: <nil>", "threads: <nil>",
+		"file: <nil>", "threads: started",
 	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("no %q in\n%s", want, out)

@@ -42,7 +42,7 @@ func soundModules() [][]byte {
 	} {
 		m := new(asm.Module)
 		sync.change(m)
-		addExports(m, sync.code)
+		addExports(m, 1, sync.code)
 		all = append(all, m.Bytes())
 	}
 

@@ -15,13 +15,13 @@ func pluginModule(change ...func(*asm.Module)) []byte {
 	for _, c := range change {
 		c(m)
 	}
-	addExports(m, asm.Const64(0))
+	addExports(m, 1, asm.Const64(0))
 	return m.Bytes()
 }
 
 // addExports adds what every plugin exports.
-func addExports(m *asm.Module, sync []byte) {
-	m.Memory(1)
+func addExports(m *asm.Module, pages uint32, sync []byte) {
+	m.Memory(pages)
 	m.Func("windlass_abi_v1", "", "", "")
 	m.Func("windlass_alloc", asm.I32, asm.I32, "", asm.Const(1024)...)
 	m.Func("windlass_manifest", "", asm.I64, "", asm.Const64(0)...)
@@ -143,7 +143,7 @@ func TestBadModules(t *testing.T) {
 
 func strictMemory(pages uint32) []byte {
 	m := new(asm.Module)
-	addExports(m, asm.Const64(0))
+	addExports(m, 1, asm.Const64(0))
 	return []byte(strings.Replace(string(m.Bytes()), "\x05\x03\x01\x00\x01",
 		string(asm.Join([]byte{5, 5, 1, 0}, asm.U(pages))), 1))
 }
@@ -189,7 +189,7 @@ func TestHostileHandMade(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := new(asm.Module)
-			addExports(a, test.sync(a))
+			addExports(a, 1, test.sync(a))
 			m := loadModule(t, a.Bytes(), Options{Budget: 1_000_000_000, MemoryLimit: 16 << 20})
 			_, _, err := syncOnce(m, []byte("message!"))
 			if test.kind == ErrBudget { // 1 GiB a second or more is filled: seconds at the very most

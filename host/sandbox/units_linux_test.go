@@ -55,12 +55,7 @@ func unitModule(code []byte, bodies, rounds int) []byte {
 		[]byte{0x03, 0x40}, bytes.Repeat(code, bodies),
 		[]byte{0x20, 0}, asm.Const(1), []byte{0x6b, 0x22, 0, 0x0d, 0, 0x0b})
 	shape := m.Func("", "", "", asm.I32+asm.I64+"\x7c"+asm.I32, loop...)
-	m.Memory(512)
-	m.Func("windlass_abi_v1", "", "", "")
-	m.Func("windlass_alloc", asm.I32, asm.I32, "", asm.Const(1024)...)
-	m.Func("windlass_manifest", "", asm.I64, "", asm.Const64(0)...)
-	m.Func("windlass_configure", "", asm.I64, "", asm.Const64(0)...)
-	m.Func("windlass_sync", "", asm.I64, "", asm.Join(asm.Call(shape), asm.Const64(0))...)
+	addExports(m, 512, asm.Join(asm.Call(shape), asm.Const64(0)))
 	return m.Bytes()
 }
 

@@ -116,7 +116,7 @@ func (p *places) handler(next http.Handler) http.Handler {
 		if guard.UserOf(r.Context()) != nil && !p.know(x) {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many connections: all that there are for users have requests in flight",
+			http.Error(w, "too many connections of authenticated users have requests in flight: close some, or try again in a second",
 				http.StatusServiceUnavailable)
 			return
 		}
