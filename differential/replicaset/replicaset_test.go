@@ -64,26 +64,13 @@ func subject() *differential.Subject {
 	}
 }
 
-// alike says what the ranking of pods to delete looks at: among equals upstream takes what its cache lists first.
+// alike says what the ranking of pods to delete looks at.
 func alike(o runtime.Object) string {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return ""
 	}
-	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[corev1.PodDeletionCost], p.CreationTimestamp,
-		p.DeletionTimestamp, p.Finalizers)
-	if owner := metav1.GetControllerOf(p); owner != nil {
-		text += string(owner.UID)
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			text += fmt.Sprint(c.Status, c.LastTransitionTime)
-		}
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		text += fmt.Sprint(c.RestartCount)
-	}
-	return text
+	return p.Spec.NodeName + world.Ranked(p)
 }
 
 // objects are some sets, of one owner perhaps, and pods that are theirs, could be, or aren't.

@@ -92,26 +92,13 @@ func original(m *upstream.ReplicationManager) *replicaset.ReplicaSetController {
 	return method.of
 }
 
-// alike says what the ranking of pods to delete looks at: among equals upstream takes what its cache lists first.
+// alike says what the ranking of pods to delete looks at, which isn't on which node they are, for no pods are related.
 func alike(o runtime.Object) string {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return ""
 	}
-	text := fmt.Sprint(p.Spec.NodeName != "", p.Status.Phase, p.Annotations[corev1.PodDeletionCost], p.CreationTimestamp,
-		p.DeletionTimestamp, p.Finalizers)
-	if owner := metav1.GetControllerOf(p); owner != nil {
-		text += string(owner.UID)
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			text += fmt.Sprint(c.Status, c.LastTransitionTime)
-		}
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		text += fmt.Sprint(c.RestartCount)
-	}
-	return text
+	return fmt.Sprint(p.Spec.NodeName != "", world.Ranked(p))
 }
 
 // objects are some ReplicationControllers, of one owner perhaps, and pods that are theirs, could be, or aren't: those
