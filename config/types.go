@@ -105,6 +105,10 @@ type Sandbox struct {
 	// released. The next sync loads them again, which takes some milliseconds. A duration from 1s; 0s means never.
 	// Default: 5m.
 	Rest metav1.Duration `json:"rest"`
+	// TotalMemory is how many bytes all plugins together may hold of what budget.memory counts: a quantity from 64Mi.
+	// When it is used up, a plugin that holds more than an even share of it gets no more, and its syncs fail.
+	// Default: 2Gi.
+	TotalMemory resource.Quantity `json:"totalMemory"`
 }
 
 // Limits bounds one sync of a plugin. A sync that reaches one of the limits ends there: nothing of its answer is
@@ -170,7 +174,7 @@ type Plugin struct {
 	// Grant narrows what the plugin may read and write to what one of these rules covers. A rule can't grant more than the
 	// plugin's manifest asks for. An empty list grants nothing. Default: none, which grants all that is in the manifest.
 	Grant []Rule `json:"grant"`
-	// Budget bounds how much the plugin may delete and log in a certain time.
+	// Budget bounds how much the plugin may delete and log in a certain time, and how much memory it may hold.
 	Budget Budget `json:"budget"`
 	// Impersonate says as whom the plugin's controllers write; the manager needs the verb "impersonate" for that. It takes
 	// precedence over useServiceAccountCredentials.
@@ -220,8 +224,13 @@ type Rule struct {
 	Selector metav1.LabelSelector `json:"selector"`
 }
 
-// Budget bounds how much a plugin may delete and log in a certain time.
+// Budget bounds how much a plugin may delete and log in a certain time, and how much memory it may hold.
 type Budget struct {
+	// Memory is how many bytes the plugin may hold at once, all its controllers, instances and versions together: a
+	// quantity from 1Mi. It counts the linear memory of the module's instances, objects that are read live, state, facts,
+	// keys that syncs have woken, and series of metrics. A sync that needs more fails; `windlass top` shows what is held.
+	// Default: 512Mi.
+	Memory resource.Quantity `json:"memory"`
 	// DeletesPerMinute is how many deletes, evictions and deletes of collections (one each, whatever is in them) all of
 	// the plugin's controllers together may send in any minute. A key that needs more waits. A restart of the manager
 	// begins a new minute. Default: 0, no bound.
@@ -289,6 +298,9 @@ func (c *Configuration) Plugin(name string) Plugin {
 	}
 	if p.Limits.Fuel == 0 {
 		p.Limits.Fuel = c.Sandbox.Fuel
+	}
+	if p.Budget.Memory.IsZero() {
+		p.Budget.Memory = *resource.NewQuantity(heldBytes, resource.BinarySI)
 	}
 	if p.Budget.LogBytesPerSecond.IsZero() {
 		p.Budget.LogBytesPerSecond = *resource.NewQuantity(logBytes, resource.BinarySI)

@@ -20,6 +20,9 @@ const (
 	logBytesMax = 64 << 20
 
 	logBytes = 64 << 10 // a plugin's default, as sandbox.DefaultLogPerSec
+
+	totalMin  = 64 << 20
+	heldBytes = 512 << 20 // a plugin's default
 )
 
 // Validate returns all that is wrong as one error; each part of it names the path of a field, as in
@@ -72,6 +75,9 @@ func (c *Configuration) Validate() error {
 	}
 
 	errs = append(errs, c.Sandbox.Limits.validate(field.NewPath("sandbox"), false)...)
+	if b := c.Sandbox.TotalMemory; b.Value() < totalMin {
+		add(field.Invalid(field.NewPath("sandbox", "totalMemory"), b.String(), "must be at least 64Mi"))
+	}
 	if rest := c.Sandbox.Rest.Duration; rest != 0 && rest < time.Second {
 		add(field.Invalid(field.NewPath("sandbox", "rest"), rest.String(), "must be at least 1s, or 0s for never"))
 	}
@@ -172,6 +178,10 @@ func (c *Plugin) validate(p *field.Path) field.ErrorList {
 			fmt.Sprintf("must be from 1 to %d, or 0 for no bound", deletesMax)))
 	}
 
+	if b := c.Budget.Memory.Value(); b != 0 && b < memoryMin {
+		errs = append(errs, field.Invalid(p.Child("budget", "memory"), c.Budget.Memory.String(),
+			"must be at least 1Mi, or 0 for the default"))
+	}
 	if b := c.Budget.LogBytesPerSecond.Value(); b < 0 || b > logBytesMax {
 		errs = append(errs, field.Invalid(p.Child("budget", "logBytesPerSecond"), c.Budget.LogBytesPerSecond.String(),
 			"must be from 1 to 64Mi, or 0 for the default"))

@@ -1,4 +1,4 @@
-// Package budget bounds what a plugin may do in a time.
+// Package budget bounds what a plugin may do in a time, and how much memory it may hold.
 package budget
 
 import (

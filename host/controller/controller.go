@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/tracing"
@@ -28,6 +29,8 @@ type Options struct {
 	// Resync is after how long every key is looked at again though nothing has happened to it: when the controller runs it
 	// draws a period from so much to twice that. 0: never.
 	Resync time.Duration
+	// Memory is what the states of the plugin's keys and the keys that its syncs wake are held on; nil: no bound.
+	Memory *budget.Memory
 	// Tracer has spans tell of syncs; nil: nothing is traced.
 	Tracer *tracing.Tracer
 	// Wall is the wall clock that syncs are told; nil: the system's.
@@ -85,6 +88,7 @@ type Controller struct {
 
 	restless map[Key]*restless // of keys whose last sync asked for the next one at once
 	again    map[Key]bool      // keys that are being synced, and have woken themselves
+	asked    map[Key]bool      // keys that syncs of the plugin have woken, until a sync of theirs leaves nothing to do
 
 	version    *Version
 	trial      func(failed error) bool // of the version; nil: it has passed
@@ -105,7 +109,9 @@ func New(o Options, v *Version) *Controller {
 		log:    klog.Background().WithValues("controller", v.Manifest.Name),
 		timers: map[Key]*timer{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{},
 		traps: map[Key]int{}, restless: map[Key]*restless{}, again: map[Key]bool{},
+		asked: map[Key]bool{},
 	}
+	c.states.Memory = o.Memory
 
 	if c.Wall == nil {
 		c.Wall = time.Now
@@ -158,6 +164,10 @@ func (c *Controller) WakeAsked(k Key, itself bool) {
 		c.mu.Unlock()
 		return
 	}
+	if !c.asked[k] {
+		c.asked[k] = true
+		c.Memory.Add(budget.Keys, keySize(k))
+	}
 	failed := c.queue.NumRequeues(k) + c.traps[k]
 	c.mu.Unlock()
 	if failed == 0 {
@@ -166,6 +176,31 @@ func (c *Controller) WakeAsked(k Key, itself bool) {
 	}
 	c.foreign(k)
 	c.queue.AddAfter(k, min(5*time.Millisecond<<min(failed, 10), wokenMost))
+}
+
+// keySize is about what it takes to know of a key, in bytes: in the queue, timers, back-offs and records of failures.
+func keySize(k Key) int64 { return int64(len(k.Resource)+len(k.Namespace)+len(k.Name)) + 400 }
+
+// releaseKey gives back what a key takes that a sync has woken, if nothing is left to do for it.
+func (c *Controller) releaseKey(k Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked[k] && c.timers[k] == nil {
+		delete(c.asked, k)
+		c.Memory.Add(budget.Keys, -keySize(k))
+	}
+}
+
+// Forget gives back all that the controller's keys have been given of the plugin's memory: it has ended, and another
+// one takes its place, or none.
+func (c *Controller) Forget() {
+	c.states.Clear()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := range c.asked {
+		c.Memory.Add(budget.Keys, -keySize(k))
+	}
+	clear(c.asked)
 }
 
 // askedAgain returns after how long an accepted sync has asked for the next one, by its answer or by waking its own

@@ -32,7 +32,7 @@ type worker struct {
 
 func newWorker(c *Controller) *worker {
 	w := &worker{c: c, syncer: syncer.Syncer{World: c.World, States: &c.states}}
-	w.log, w.refuse = w.logGuest, func(all []abi.Effect) error { return w.refuseSecrets(all, "") }
+	w.log, w.refuse = w.logGuest, w.refuseWakes
 	return w
 }
 
@@ -41,6 +41,29 @@ func (w *worker) logGuest(_ int32, text string) {
 	v := w.version
 	w.c.log.Info(printable.Line(w.veil.Text(text), abi.LogMax), "plugin", v.Plugin, "digest", shortDigest(v.Digest), "key",
 		w.turn.Key.String())
+}
+
+// refuseWakes refuses keys to wake that have a secret in their names, or for which the plugin's memory doesn't suffice.
+func (w *worker) refuseWakes(all []abi.Effect) error {
+	if err := w.c.Memory.Room(wokenSize(all)); err != nil {
+		return err
+	}
+	if w.veil == nil {
+		return nil
+	}
+	return w.refuseSecrets(all, "")
+}
+
+// wokenSize is what the keys take that effects wake.
+func wokenSize(all []abi.Effect) (size int64) {
+	for i := range all {
+		if e := &all[i]; e.Kind == abi.EffectWake && e.Wake != nil {
+			size += keySize(e.Wake.Key)
+		} else if len(e.Members) > 0 {
+			size += wokenSize(e.Members)
+		}
+	}
+	return size
 }
 
 // refuseSecrets refuses to wake keys that have a secret in their names: keys stand in the log, in metrics, in
@@ -99,9 +122,8 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		Witnesses: w.turn.Witnesses,
 	}
 	w.recording = v.Recorder.Begin(key, start)
-	if w.veil = record.NewVeil(v.Secrets); w.veil != nil {
-		w.turn.Refuse = w.refuse
-	}
+	w.veil = record.NewVeil(v.Secrets)
+	w.turn.Refuse = w.refuse
 	traced, root := c.startSpan(ctx, v, key)
 	o := w.sync(traced)
 	err, failed := w.veil.Error(o.Err), w.veil.Error(o.Failed)
@@ -146,17 +168,20 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	case err == nil:
 		c.queue.Forget(key)
 		c.stuck.markDone(key)
+		c.releaseKey(key)
 	case ctx.Err() != nil:
 		// The process is ending; a successor syncs the key anew.
 	case effects.NamespaceTerminating(err):
 		c.queue.Forget(key)
 		c.stuck.markDone(key)
+		c.releaseKey(key)
 	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 &&
 		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
 		c.logFailure(v, key, err, "Giving up on the key until one of its objects changes or its resync comes", "attempts",
 			c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
 		c.stuck.markHeld(key, GivenUp, s.Result, err, 0)
+		c.releaseKey(key)
 	case apierrors.IsConflict(err):
 		// Somebody else was quicker: the key waits for the cache to show it.
 		c.log.V(2).Info("Object was changed by another writer in the meantime, will retry", "plugin", v.Plugin,

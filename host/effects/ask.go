@@ -12,6 +12,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/printable"
 )
 
@@ -62,19 +63,19 @@ func (s *Session) readPath(ctx context.Context, e *abi.Effect) ([]byte, error) {
 		}
 	}
 	start := time.Now()
-	b, err := bounded(q.Stream(ctx))
+	b, err := s.bounded(q.Stream(ctx))
 	if s.w.Metrics.Write != nil {
 		s.w.Metrics.Write("get", printable.Line(e.Resource, textMost), "", statusCodeOf(err), time.Since(start))
 	}
 	return b, err
 }
 
-func bounded(r io.ReadCloser, err error) ([]byte, error) {
+func (s *Session) bounded(r io.ReadCloser, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, readMax+1))
+	b, err := io.ReadAll(io.LimitReader(&apiserver.Held{ReadCloser: r, Hold: s.hold}, readMax+1))
 	if err != nil {
 		return nil, fmt.Errorf("the server's answer: %w", err)
 	}

@@ -165,6 +165,7 @@ func TestOnClusterRead(t *testing.T) {
 // An answer without end is an error, not the end of the host.
 func TestReadBound(t *testing.T) {
 	body := func(n int) io.ReadCloser { return io.NopCloser(io.LimitReader(endless{}, int64(n))) }
+	bounded := (&Session{w: &Writer{}}).bounded
 	if b, err := bounded(body(readMax), nil); err != nil || len(b) != readMax {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}

@@ -8,10 +8,13 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 )
 
 // facts are what a controller's keys have published.
 type facts struct {
+	memory *budget.Memory
+
 	mu sync.Mutex
 	of map[string]*published // by namespace
 }
@@ -31,28 +34,52 @@ type fact struct {
 // termOverhead is about what the index keeps for each term of a fact.
 const termOverhead = 16
 
-// publish makes data the key's fact, and with none ends it.
-func (f *facts) publish(key abi.KeyRef, data []byte, terms []string) {
+// factSize is about what a key's fact takes in memory, in bytes; nil: it has none.
+func factSize(key abi.KeyRef, f *fact) int64 {
+	if f == nil {
+		return 0
+	}
+	size := len(f.data) + len(key.Resource) + len(key.Namespace) + len(key.Name) + 300
+	for _, t := range f.terms {
+		size += len(t) + 200
+	}
+	return int64(size)
+}
+
+// publish makes data the key's fact, and with none ends it. Its error says that the plugin's memory doesn't suffice.
+func (f *facts) publish(key abi.KeyRef, data []byte, terms []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	in := f.of[key.Namespace]
-	if in == nil {
-		if len(data) == 0 {
-			return
-		}
-		if f.of == nil {
-			f.of = map[string]*published{}
-		}
-		in = &published{all: map[abi.KeyRef]*fact{}, terms: map[string]map[abi.KeyRef]*fact{}}
-		f.of[strings.Clone(key.Namespace)] = in
+	if in == nil && len(data) == 0 {
+		return nil
 	}
 
 	if len(terms) == 0 {
 		terms = termless
 	}
-	old := in.all[key]
+	var old *fact
+	if in != nil {
+		old = in.all[key]
+	}
 	if old != nil && bytes.Equal(old.data, data) && slices.Equal(old.terms, terms) {
-		return
+		return nil
+	}
+
+	more := -factSize(key, old)
+	if len(data) > 0 {
+		more += factSize(key, &fact{data, terms})
+	}
+	if err := f.memory.Take(budget.Facts, more); err != nil {
+		return err
+	}
+
+	if in == nil {
+		if f.of == nil {
+			f.of = map[string]*published{}
+		}
+		in = &published{all: map[abi.KeyRef]*fact{}, terms: map[string]map[abi.KeyRef]*fact{}}
+		f.of[strings.Clone(key.Namespace)] = in
 	}
 
 	if old != nil {
@@ -64,6 +91,7 @@ func (f *facts) publish(key abi.KeyRef, data []byte, terms []string) {
 	if len(in.all) == 0 {
 		delete(f.of, key.Namespace)
 	}
+	return nil
 }
 
 var termless = []string{""}
@@ -127,5 +155,10 @@ func (f *facts) inNamespace(namespace string, terms []string) []abi.Fact {
 func (f *facts) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	for _, in := range f.of {
+		for key, x := range in.all {
+			f.memory.Add(budget.Facts, -factSize(key, x))
+		}
+	}
 	clear(f.of)
 }

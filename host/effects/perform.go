@@ -37,7 +37,9 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 		}
 		return o, nil
 	case abi.EffectPublish:
-		s.w.facts.publish(s.key, e.Object, e.Terms)
+		if err := s.w.facts.publish(s.key, e.Object, e.Terms); err != nil {
+			return s.failedOutcome(e, err)
+		}
 		return abi.Outcome{}, nil
 	case abi.EffectFacts:
 		return abi.Outcome{Facts: s.w.facts.inNamespace(e.Namespace, e.Terms)}, nil

@@ -17,6 +17,9 @@ func (s *Session) request(e *abi.Effect, res *schema.Resource, method, verb stri
 		Method: method, Verb: verb, Resource: res.Resource, Subresource: e.Subresource, Namespace: e.Namespace, Name: e.Name,
 		ContentType: envelope.Protobuf, Params: s.w.writeParams(e), Foreign: !builtin(res.Resource),
 	}
+	if method == "GET" { // what a write is answered with is no larger than what was written
+		r.Hold = s.hold
+	}
 	switch {
 	case ownBody(e.Subresource):
 	case res.Partial:

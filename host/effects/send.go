@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
@@ -119,7 +120,7 @@ const (
 
 // verdict reports whether an answer says what became of the request.
 func verdict(err error) int {
-	if err == nil {
+	if err == nil || errors.As(err, new(*budget.MemoryError)) {
 		return definite
 	}
 	var s apierrors.APIStatus

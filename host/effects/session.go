@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 )
 
 // Session is what one sync of one key does.
@@ -16,6 +17,7 @@ type Session struct {
 	checked  *abi.Effect  // the first effect of the answer that Check has passed
 	wakes    int          // of siblings, so far
 
+	results   atomic.Int64 // bytes read live, held until the end
 	allowance allowance
 	deferred  atomic.Int64 // nanoseconds
 
@@ -74,4 +76,14 @@ func (s *Session) Writes() int { return int(s.writes.Load()) }
 func (s *Session) End() {
 	s.snapshot, s.plans.of = nil, nil
 	s.bases.forget()
+	s.w.Memory.Add(budget.Results, -s.results.Swap(0))
+}
+
+// hold has the plugin's memory hold so much more of what was read live, which the session keeps to its end.
+func (s *Session) hold(bytes int64) error {
+	err := s.w.Memory.Take(budget.Results, bytes)
+	if err == nil {
+		s.results.Add(bytes)
+	}
+	return err
 }

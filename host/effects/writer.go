@@ -62,6 +62,8 @@ type Options struct {
 	Grant *grant.Grant
 	// Deletes is what the plugin may delete in a minute; nil has no bound.
 	Deletes *budget.Deletes
+	// Memory is what the plugin's facts and the objects that it reads live are held on; nil has no bound.
+	Memory *budget.Memory
 	// Lease waits until a write may be sent, and reports how long from then on it may take; its error is that none may be
 	// sent any more. Nil: no bound.
 	Lease func(ctx context.Context) (time.Duration, error)
@@ -179,7 +181,8 @@ func New(o Options) (*Writer, error) {
 	if o.After != nil {
 		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
 	} else {
-		w.lasting = &lasting{own: cache.NewRecent[written](recentMax), wait: barrier.New(w.sight)}
+		w.lasting = &lasting{own: cache.NewRecent[written](recentMax), wait: barrier.New(w.sight),
+			facts: facts{memory: o.Memory}}
 	}
 
 	var err error
@@ -236,7 +239,7 @@ func (w *Writer) Close() {
 
 // Forget ends what a key has published, and what is known of its namespace, because its object is gone.
 func (w *Writer) Forget(key abi.KeyRef) {
-	w.facts.publish(key, nil, nil)
+	_ = w.facts.publish(key, nil, nil) // which takes no memory
 	w.denials.forget(key)
 }
 

@@ -34,7 +34,7 @@ type hosted struct {
 }
 
 func newHosted(m *manager, k *config.Configuration, name string) *hosted {
-	return &hosted{m: m, name: name, limits: newLimits(k.Plugin(name))}
+	return &hosted{m: m, name: name, limits: newLimits(k.Plugin(name), m.memory)}
 }
 
 // generation is one module with its settings and rights, and the version that it gives each controller.
@@ -61,7 +61,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		opening.Go(func() {
 			o := &all[i]
 			o.hosted = newHosted(m, k, c.Name)
-			o.generation, o.err = m.loader.open(ctx, k, c, o.hosted.limits.logs)
+			o.generation, o.err = m.loader.open(ctx, k, c, o.hosted.limits)
 		})
 	}
 
@@ -74,6 +74,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
 			klog.ErrorS(err, "Plugin isn't loaded")
+			h.limits.memory.Close()
 			m.chooser.leaveOut(err)
 			continue
 		case err != nil:
@@ -119,7 +120,7 @@ func (h *hosted) install(g *generation) {
 // slot, which doesn't run yet.
 func (h *hosted) load(ctx context.Context, k *config.Configuration, c *choice) (*generation,
 	error) {
-	g, err := h.m.loader.open(ctx, k, c, h.limits.logs)
+	g, err := h.m.loader.open(ctx, k, c, h.limits)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error
 		}
 	}()
 
-	own, err := h.m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics)
+	own, err := h.m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics, h.limits.memory)
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
@@ -153,7 +154,7 @@ func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error
 		}
 		g.versions[manifest.Name] = v
 		if s == nil {
-			s = h.m.newSlot(k, v)
+			s = h.newSlot(k, v)
 			made = append(made, s)
 		}
 		if g.readings[manifest.Name], err = h.beginReading(s, v); err != nil {
@@ -194,6 +195,7 @@ func (h *hosted) close() error {
 		}
 	}
 	h.before, h.present = nil, nil
+	h.limits.memory.Close()
 	return errors.Join(errs...)
 }
 

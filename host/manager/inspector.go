@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/console"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/metrics"
@@ -39,6 +40,7 @@ type inspector struct {
 	recordings *recordings
 	history    *history
 	refusal    *refusal
+	memory     *budget.Total
 	unattended unattended
 	server     *server.Server // nil: none
 }

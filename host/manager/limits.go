@@ -13,8 +13,10 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox"
 )
 
-// limits bound what a plugin does in a time, whichever of its versions runs: no swap gives it a fresh burst.
+// limits bound what a plugin does in a time and holds, whichever of its versions runs: no swap gives it a fresh burst.
 type limits struct {
+	memory  *budget.Memory
+	near    rate.Sometimes // says that the memory is nearly used up
 	deletes *budget.Deletes
 	logs    *sandbox.Logs
 	waits   rate.Sometimes // says that the deletes were exhausted
@@ -25,11 +27,22 @@ type limits struct {
 // requests bound what one controller sends. A flood of events holds up no write.
 type requests struct{ effects, events *budget.Requests }
 
-func newLimits(p config.Plugin) *limits {
-	return &limits{
+func newLimits(p config.Plugin, all *budget.Total) *limits {
+	l := &limits{
+		near:    rate.Sometimes{Interval: time.Minute},
 		deletes: budget.NewDeletes(int(p.Budget.DeletesPerMinute)), logs: sandbox.NewLogs(p.Budget.LogBytesPerSecond.Value()),
 		waits: rate.Sometimes{Interval: time.Minute}, requests: map[string]*requests{},
 	}
+	l.memory = budget.NewMemory(p.Name, p.Budget.Memory.Value(), all, l.nearBudget)
+	return l
+}
+
+// nearBudget says, once in a while, that a plugin may soon get no more memory.
+func (l *limits) nearBudget(m *budget.Memory) {
+	l.near.Do(func() {
+		klog.InfoS("The plugin holds more than four fifths of what budget.memory allows: syncs that need more than the rest fail",
+			"plugin", m.Plugin(), "holds", m.Text(), "budget", m.Limit())
+	})
 }
 
 // requestsOf returns the bounds of a controller's requests. One that is new has those of its first version.
@@ -57,6 +70,7 @@ func requestRate(p config.Plugin, f *plugins.Plugin, c *abi.Controller) (qps flo
 // setBounds changes the bounds to those that the configuration has for a generation. What was spent is spent. It
 // reports whether keys that wait for deletes should ask again.
 func (l *limits) setBounds(p config.Plugin, g *generation) (again bool) {
+	l.memory.Set(p.Budget.Memory.Value())
 	l.logs.Set(p.Budget.LogBytesPerSecond.Value())
 	for _, v := range g.versions {
 		r := l.requestsOf(p, g.loaded.Plugin, v.Manifest)

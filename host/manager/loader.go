@@ -77,7 +77,7 @@ func (l *loader) rechoose(k *config.Configuration, c *choice, list []string) (*c
 }
 
 // open begins a generation: it compiles the views and the module, and configures the module.
-func (l *loader) open(ctx context.Context, k *config.Configuration, c *choice, logs *sandbox.Logs) (_ *generation,
+func (l *loader) open(ctx context.Context, k *config.Configuration, c *choice, bounds *limits) (_ *generation,
 	err error) {
 	if c.plans == nil {
 		if err := c.compile(); err != nil {
@@ -95,7 +95,7 @@ func (l *loader) open(ctx context.Context, k *config.Configuration, c *choice, l
 		return nil, err
 	}
 	o := plugins.Options(k, c.Name)
-	o.Gate, o.Logs, o.Log, o.Late = l.gate, logs, guestLogger(c, private), true
+	o.Gate, o.Logs, o.Memory, o.Log, o.Late = l.gate, bounds.logs, bounds.memory, guestLogger(c, private), true
 	o.Moved = func(loaded bool, took time.Duration) {
 		if loaded {
 			klog.V(1).InfoS("Loaded plugin for a key", "plugin", c.Name, "took", took)
@@ -145,7 +145,7 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 	writer, err := effects.New(effects.Options{
 		Plugin: p.Manifest.Name, Controller: manifest, Config: identity, Reader: l.rest, FieldManager: fieldManager,
 		After: after, Seen: plan.Seen,
-		Grant: allowed, Deletes: h.limits.deletes, Requests: bounds.effects, Events: bounds.events,
+		Grant: allowed, Deletes: h.limits.deletes, Memory: h.limits.memory, Requests: bounds.effects, Events: bounds.events,
 		Stores: func(r abi.Resource) effects.Store {
 			if s := l.stores.cache.Store(r); s != nil {
 				return s

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/process"
@@ -65,6 +66,7 @@ type manager struct {
 	inspector  *inspector
 
 	leaders *leaders
+	memory  *budget.Total // of all plugins
 
 	// The life of the caches and writers, and that of the workers; what ends it with an error.
 	held, work context.Context
@@ -94,7 +96,8 @@ func newManager(c *config.Configuration, o Options) *manager {
 	if o.Grace == 0 {
 		o.Grace = 10 * time.Second
 	}
-	m := &manager{leaders: newLeaders(c.LeaderElection), tracer: &tracing.Tracer{}, options: o,
+	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
+		tracer: &tracing.Tracer{}, options: o,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}}
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
@@ -229,7 +232,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 
 	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
 		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, leaders: m.leaders, stores: m.stores,
-		recordings: m.recordings, history: &m.history, refusal: m.refusal}
+		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory}
 	m.metrics.Look(m.inspector.scrape)
 	return chosen, metrics.RecordFeatures()
 }

@@ -139,6 +139,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	m.leaders.compare(&k.LeaderElection)
 	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
 	m.applied.Store(&applied{k, controllerList(k, chosen)})
+	m.memory.Set(k.Sandbox.TotalMemory.Value())
 	errs = append(errs, m.inspector.serveAs(k))
 	if !m.begun {
 		return errors.Join(errs...) // a cold standby takes it when it begins
@@ -272,6 +273,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	h := newHosted(m, k, c.Name)
 	g, err := h.load(ctx, k, c)
 	if err != nil {
+		h.limits.memory.Close()
 		return err
 	}
 	h.install(g)

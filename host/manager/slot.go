@@ -132,6 +132,7 @@ func (s *slot) stopAndWait() {
 		s.stop()
 		<-s.ended
 	}
+	s.Forget()
 }
 
 // checkHealth fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while
@@ -187,9 +188,10 @@ func (s *slot) waiting() error {
 }
 
 // newSlot makes the slot of a controller that hasn't had one; it doesn't run yet.
-func (m *manager) newSlot(k *config.Configuration, v *controller.Version) *slot {
+func (h *hosted) newSlot(k *config.Configuration, v *controller.Version) *slot {
+	m := h.m
 	o := controller.Options{World: m.stores, Concurrent: workers(k, v.Manifest, v.Plugin),
-		Resync: k.MinResyncPeriod.Duration, Tracer: m.tracer, Wall: m.options.Wall}
+		Resync: k.MinResyncPeriod.Duration, Memory: h.limits.memory, Tracer: m.tracer, Wall: m.options.Wall}
 	return &slot{Controller: controller.New(o, v), plugin: v.Plugin, changed: make(chan struct{})}
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/state"
 )
@@ -42,6 +43,8 @@ func (i *inspector) status(ctx context.Context) state.Status {
 		h.mu.Unlock()
 		p.Failed, p.Broken = h.tried.status()
 		p.Version, p.Digest, p.Origin = g.loaded.Manifest.Version, g.loaded.Digest, g.loaded.String()
+		memory := h.limits.memory
+		p.Memory = state.Memory{Held: memory.Sum(), Limit: memory.Limit(), By: heldBy(memory)}
 		idle, busy := g.loaded.Module.Instances()
 		p.Instances, p.Busy = idle+busy, busy
 		if before != nil {
@@ -74,9 +77,11 @@ func (i *inspector) status(ctx context.Context) state.Status {
 // scrape returns what the manager is like now, for its metrics.
 func (i *inspector) scrape() metrics.Scrape {
 	now := metrics.Scrape{Caches: i.stores.cache.Status(), DroppedLogBytes: map[string]int64{},
+		Held:          map[string]map[string]int64{},
 		MissingImages: len(i.chooser.missing())}
 	for _, h := range i.roster.all() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
+		now.Held[h.name] = heldBy(h.limits.memory)
 	}
 	if failed, ok := i.stores.monitors.errorCount(); ok {
 		now.Unlisted = &failed
@@ -84,9 +89,19 @@ func (i *inspector) scrape() metrics.Scrape {
 	return now
 }
 
+// heldBy returns what a plugin holds, by use.
+func heldBy(m *budget.Memory) map[string]int64 {
+	held := map[string]int64{}
+	for _, u := range budget.Uses() {
+		held[u.String()] = m.Held(u)
+	}
+	return held
+}
+
 func (i *inspector) process() state.ProcessStatus {
 	p := state.ProcessStatus{PID: os.Getpid(), Guardian: i.guardian, Go: runtime.Version(), Started: i.began,
-		Now: time.Now(), Server: i.rest.Host}
+		Now: time.Now(), Server: i.rest.Host,
+		Memory: state.Memory{Held: i.memory.Held(), Limit: i.memory.Limit()}}
 	p.Host, _ = os.Hostname()
 	return p
 }

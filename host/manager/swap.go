@@ -100,7 +100,7 @@ func (h *hosted) switchTo(g *generation, t *trial) {
 		s := h.slots.named(name)
 		if s.started.Load() && (len(g.loaded.Missing) > 0 || len(g.readings[name].denied) > 0) {
 			s.stopAndWait() // it idles from now on, as if it had begun so
-			s = h.m.newSlot(k, v)
+			s = h.newSlot(k, v)
 			h.slots.put(s)
 			v.Writer.Lead()
 		}

@@ -93,7 +93,8 @@ func (m *manager) resetGroup(g *group) {
 func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 	h.removeShadow()
 	v := old.Current()
-	s := h.m.newSlot(k, v)
+	old.Forget()
+	s := h.newSlot(k, v)
 	h.slots.put(s)
 	if h.trial != nil {
 		s.Swap(v, h.trial.syncObserver()) // it goes on with the next term

@@ -168,7 +168,7 @@ func (h *hosted) restore(g *generation) {
 	for name, v := range g.versions {
 		s := h.slots.named(name)
 		if s == nil {
-			s = h.m.newSlot(h.m.applied.Load().config, v)
+			s = h.newSlot(h.m.applied.Load().config, v)
 			h.slots.put(s)
 		}
 		if err := h.reread(s, g); err != nil {

@@ -211,8 +211,16 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 			continue
 		}
 		m := b.own[u.Metric]
-		if values, ok := m.addUpdate(o, u, now, u.Value); ok && m.sum && u.Value != 0 {
+		if m.sum && u.Value != 0 && m.holdSummand() != nil {
+			continue
+		}
+		values, ok := m.addUpdate(o, u, now, u.Value)
+		switch {
+		case !m.sum || u.Value == 0:
+		case ok:
 			b.summands[k] = append(b.summands[k], summand{u.Metric, values, now, u.Value})
+		default:
+			m.dropSummand()
 		}
 	}
 	for i, m := range b.own {
@@ -243,6 +251,7 @@ func (b *Controller) takeBack(k controller.Key, goes func(*summand) bool) {
 		again := goes(&s)
 		if again {
 			b.own[s.metric].put(s.values, -s.value)
+			b.own[s.metric].dropSummand()
 		}
 		return again
 	})

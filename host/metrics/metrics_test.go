@@ -21,7 +21,7 @@ func TestPluginMetrics(t *testing.T) {
 		{Name: "slices", Help: "Slices.", Type: abi.MetricSum,
 			Labels: []abi.Label{{Name: "kind", Values: []string{"a", "b"}}}},
 		{Name: "changes", Help: "Changes.", Type: abi.MetricCounter},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestHostKeptMetrics(t *testing.T) {
 		{Name: "ended", Help: "Syncs.", Type: abi.MetricCodes},
 		{Name: "took", Help: "Times.", Type: abi.MetricCodeSeconds, Buckets: []float64{1, 2}},
 		{Name: "behind", Help: "Stale ones.", Type: abi.MetricStale},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,8 @@ func TestSeriesEndWithTheirObject(t *testing.T) {
 		{Name: "name", From: abi.LabelKeyName},
 		{Name: "kind", Values: []string{"a", "b"}},
 	}
-	own, err := m.Plugin("p", []abi.Metric{{Name: "missing", Help: "Missing.", Type: abi.MetricGauge, Labels: labels}})
+	missing := abi.Metric{Name: "missing", Help: "Missing.", Type: abi.MetricGauge, Labels: labels}
+	own, err := m.Plugin("p", []abi.Metric{missing}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

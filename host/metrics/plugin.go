@@ -1,14 +1,18 @@
 package metrics
 
 import (
+	"math/bits"
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/controller"
 )
 
@@ -17,9 +21,16 @@ type PluginMetric struct {
 	declared abi.Metric
 	put      func(values []string, v float64) // adds to it, sets it or observes in it; nil: the plugin doesn't
 	series   *series                          // which end with objects; nil: no label comes from any
+	size     int64                            // of a series, in bytes
+	memory   *budget.Memory                   // the plugin's, which the series are held on
 	sum      bool
 	stale    func(abi.Resource)              // counts a sync that was put off
 	ended    func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't of that kind
+
+	mu       sync.Mutex
+	known    []uint64 // bits of the series that there are of declared values
+	summands int64
+	full     bool // so it has been told
 }
 
 // vector is what all kinds of metrics with labels can do.
@@ -28,22 +39,23 @@ type vector interface {
 	DeleteLabelValues(values ...string) bool
 }
 
-// Plugin registers the metrics that a plugin's manifest declares; no guest can make a series that isn't declared. A
-// metric that the plugin has declared otherwise before begins anew.
-func (m *Metrics) Plugin(name string, declared []abi.Metric) ([]*PluginMetric, error) {
+// Plugin registers the metrics that a plugin's manifest declares, whose series are held on the plugin's memory; no
+// guest can make a series that isn't declared. A metric that the plugin has declared otherwise before begins anew.
+func (m *Metrics) Plugin(name string, declared []abi.Metric, memory *budget.Memory) ([]*PluginMetric, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []*PluginMetric
 	for _, d := range declared {
 		if was, ok := m.own[d.Name]; ok && was.plugin == name {
-			if reflect.DeepEqual(was.Metric, d) {
+			if reflect.DeepEqual(was.Metric, d) && was.metric.memory == memory {
 				out = append(out, was.metric)
 				continue
 			}
 			m.registry.Unregister(was.c)
 			delete(m.own, d.Name)
+			was.metric.giveBack()
 		}
-		p, c := newMetric(name, d)
+		p, c := newMetric(name, d, memory)
 		if err := m.registry.Register(c); err != nil {
 			return nil, err
 		}
@@ -53,13 +65,14 @@ func (m *Metrics) Plugin(name string, declared []abi.Metric) ([]*PluginMetric, e
 	return out, nil
 }
 
-func newMetric(plugin string, d abi.Metric) (*PluginMetric, prometheus.Collector) {
+func newMetric(plugin string, d abi.Metric, memory *budget.Memory) (*PluginMetric, prometheus.Collector) {
 	names := make([]string, len(d.Labels))
 	for i, l := range d.Labels {
 		names[i] = l.Name
 	}
 
-	p := &PluginMetric{declared: d, sum: d.Type == abi.MetricSum}
+	p := &PluginMetric{declared: d, sum: d.Type == abi.MetricSum, memory: memory,
+		size: 500 + 24*int64(len(d.Buckets))}
 	var c vector
 	switch d.Type {
 	case abi.MetricCounter:
@@ -92,7 +105,7 @@ func newMetric(plugin string, d abi.Metric) (*PluginMetric, prometheus.Collector
 		c, p.put = x, func(l []string, v float64) { x.WithLabelValues(l...).Observe(v) }
 	}
 
-	p.series = newSeries(plugin, &d, c)
+	p.series = newSeries(plugin, p, c)
 	return p, c
 }
 
@@ -104,10 +117,89 @@ func (p *PluginMetric) addUpdate(o owner, u *abi.MetricUpdate, objects []string,
 		return nil, false
 	}
 	if p.series == nil {
+		if !p.holdDeclared(u.Labels) {
+			return nil, false
+		}
 		p.put(values, value)
 		return values, true
 	}
-	return p.series.addValue(o, values, objects, func(values []string) { p.put(values, value) }), true
+	values = p.series.addValue(o, values, objects, func(values []string) { p.put(values, value) })
+	return values, values != nil
+}
+
+// holdDeclared has the plugin's memory hold the series of these declared values, if it doesn't yet, and reports whether
+// there is room.
+func (p *PluginMetric) holdDeclared(labels []int32) bool {
+	number := 0
+	for i, l := range p.declared.Labels {
+		if n := len(l.Values); n > 0 { // a label without is a namespace's name, of which there are as many as in the cluster
+			number = number*n + int(labels[i])
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if number/64 < len(p.known) && p.known[number/64]&(1<<(number%64)) != 0 {
+		return true
+	}
+	if !p.holdSeries() {
+		return false
+	}
+	for number/64 >= len(p.known) {
+		p.known = append(p.known, 0)
+	}
+	p.known[number/64] |= 1 << (number % 64)
+	return true
+}
+
+// holdSeries has the plugin's memory hold a series more, and reports whether there is room, which it tells once where
+// there is none.
+func (p *PluginMetric) holdSeries() bool {
+	err := p.memory.Take(budget.Series, p.size)
+	if err != nil && !p.full {
+		p.full = true
+		klog.ErrorS(err, "There is no memory for further series of a metric: they aren't counted", "metric", p.declared.Name)
+	}
+	return err == nil
+}
+
+// summandSize is what it takes to remember what a key has added to a sum, in bytes.
+const summandSize = 150
+
+// holdSummand has the plugin's memory hold what a key adds to the sum.
+func (p *PluginMetric) holdSummand() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.memory.Take(budget.Series, summandSize)
+	if err == nil {
+		p.summands++
+	}
+	return err
+}
+
+func (p *PluginMetric) dropSummand() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.summands--
+	p.memory.Add(budget.Series, -summandSize)
+}
+
+// giveBack gives back what the metric's series hold, because it ends. Its lock and that of its series, where it has
+// some, guard the plugin's memory.
+func (p *PluginMetric) giveBack() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, b := range p.known {
+		n += bits.OnesCount64(b)
+	}
+	p.known = nil
+	if p.series != nil {
+		p.series.mu.Lock()
+		defer p.series.mu.Unlock()
+		n += len(p.series.all)
+	}
+	p.memory.Add(budget.Series, -int64(n)*p.size-p.summands*summandSize)
+	p.memory = nil // whoever still adds to it adds to nothing
 }
 
 // labelValues returns the values of an update's labels.

@@ -13,6 +13,8 @@ type Scrape struct {
 	Caches []cache.ResourceStatus
 	// DroppedLogBytes are what plugins have tried to log beyond their bounds, by plugin.
 	DroppedLogBytes map[string]int64
+	// Held is how many bytes of memory plugins hold, by plugin and use.
+	Held map[string]map[string]int64
 	// MissingImages is how many plugins there are whose image isn't there.
 	MissingImages int
 	// Unlisted is how often a resource couldn't be listed; nil: nobody has views over all resources.
@@ -31,13 +33,14 @@ type collector struct {
 type looked struct {
 	objects, bytes, synced, queued, version scraped // by resource
 	droppedLogBytes, missingImages, build   scraped
-	unlisted                                scraped
+	held, unlisted                          scraped
 }
 
 func newLooked(f *families) looked {
 	const gauge, counter = prometheus.GaugeValue, prometheus.CounterValue
 	// Upstream's, of an informer (k8s.io/component-base/metrics/prometheus/clientgo/fifo).
 	informer := []string{"name", "group", "version", "resource"}
+
 	return looked{
 		objects: f.scraped(gauge, "windlass_cache_objects",
 			"Objects in the cache, by resource that is watched.", "resource"),
@@ -51,6 +54,8 @@ func newLooked(f *families) looked {
 			"[ALPHA] The 15 least significant digits of the resource version of the store.", informer...),
 		droppedLogBytes: f.scraped(counter, "windlass_dropped_log_bytes_total",
 			"Bytes that a plugin has tried to log beyond its bounds.", "plugin"),
+		held: f.scraped(gauge, "windlass_plugin_memory_bytes",
+			"Bytes that are held on a plugin's behalf, of plugins[].budget.memory, by what for.", "plugin", "use"),
 		missingImages: f.scraped(gauge, "windlass_missing_images",
 			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
 		unlisted: f.scraped(counter, "garbagecollector_controller_resources_sync_error_total",
@@ -66,7 +71,7 @@ func newLooked(f *families) looked {
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	l := c.looked
 	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes,
-		l.missingImages, l.build, l.unlisted} {
+		l.held, l.missingImages, l.build, l.unlisted} {
 
 		to <- x.desc
 	}
@@ -88,6 +93,11 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for plugin, bytes := range now.DroppedLogBytes {
 		l.droppedLogBytes.give(to, float64(bytes), plugin)
+	}
+	for plugin, uses := range now.Held {
+		for use, bytes := range uses {
+			l.held.give(to, float64(bytes), plugin, use)
+		}
 	}
 	l.missingImages.give(to, float64(now.MissingImages))
 	if now.Unlisted != nil {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/controller"
 )
 
@@ -21,10 +22,11 @@ const seriesMost = 10_000
 // of what has been, and what one job did still counts when the next one of the same kind comes: such a series outlives
 // its keys, until its place is needed.
 type series struct {
-	name, plugin string
-	objects      []int // the labels with values in objects
-	lasting      bool  // it outlives its keys
-	end          func(values ...string) bool
+	plugin  string
+	metric  *PluginMetric
+	objects []int // the labels with values in objects
+	lasting bool  // it outlives its keys
+	end     func(values ...string) bool
 
 	mu    sync.Mutex
 	all   map[string]*oneSeries // by its values
@@ -53,8 +55,9 @@ type share struct {
 }
 
 // newSeries returns nil for a metric all of whose label values are declared.
-func newSeries(plugin string, d *abi.Metric, c vector) *series {
-	s := &series{name: d.Name, plugin: plugin, end: c.DeleteLabelValues,
+func newSeries(plugin string, p *PluginMetric, c vector) *series {
+	d := &p.declared
+	s := &series{metric: p, plugin: plugin, end: c.DeleteLabelValues,
 		all: map[string]*oneSeries{}, owned: map[owner][]share{}}
 	keyed := false
 	for i, l := range d.Labels {
@@ -71,12 +74,15 @@ func newSeries(plugin string, d *abi.Metric, c vector) *series {
 }
 
 // addValue has put add to the series of these values, or to that of what is beyond the bound, which it returns. It
-// belongs to the key from then on.
+// belongs to the key from then on. It returns nil where there is no memory for the series.
 func (s *series) addValue(o owner, values, objects []string, put func(values []string)) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	x := s.seriesFor(values)
+	if x == nil {
+		return nil
+	}
 	put(x.values)
 	if i := slices.IndexFunc(s.owned[o], func(h share) bool { return h.oneSeries == x }); i >= 0 {
 		s.owned[o][i].objects = objects
@@ -94,7 +100,8 @@ func (s *series) addValue(o owner, values, objects []string, put func(values []s
 	return x.values
 }
 
-// seriesFor returns the series of the values, a new one if there is none yet and there is a place.
+// seriesFor returns the series of the values, a new one if there is none yet and there is a place; nil: there is no
+// memory for it.
 func (s *series) seriesFor(values []string) *oneSeries {
 	x := s.all[seriesID(values)]
 	if x == nil && s.objects != nil && len(s.all) >= seriesMost && !s.dropOldestIdle() {
@@ -104,7 +111,7 @@ func (s *series) seriesFor(values []string) *oneSeries {
 		x = s.all[seriesID(values)]
 		s.tellFull()
 	}
-	if x == nil {
+	if x == nil && s.metric.holdSeries() {
 		x = &oneSeries{values: values}
 		s.all[seriesID(values)] = x
 	}
@@ -127,6 +134,7 @@ func (s *series) dropOldestIdle() bool {
 func (s *series) endSeries(x *oneSeries) {
 	s.end(x.values...)
 	delete(s.all, seriesID(x.values))
+	s.metric.memory.Add(budget.Series, -s.metric.size)
 }
 
 func (s *series) tellFull() {
@@ -135,7 +143,7 @@ func (s *series) tellFull() {
 	}
 	s.full = true
 	klog.InfoS("A metric has reached its limit of series: all further values of its labels are counted under one value",
-		"metric", s.name, "plugin", s.plugin, "limit", seriesMost, "value", abi.Unexpected)
+		"metric", s.metric.declared.Name, "plugin", s.plugin, "limit", seriesMost, "value", abi.Unexpected)
 }
 
 // releaseMoved takes the series from the key that other values in objects led to than are there now.

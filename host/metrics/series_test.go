@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/controller"
 )
 
@@ -21,7 +22,7 @@ func measured(t *testing.T, d abi.Metric) (*Controller, func() map[string]float6
 	t.Helper()
 	r := prometheus.NewRegistry()
 	m := New(r)
-	own, err := m.Plugin("p", []abi.Metric{d})
+	own, err := m.Plugin("p", []abi.Metric{d}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestSeriesBelongToTheirController(t *testing.T) {
 	m := New(r)
 	own, err := m.Plugin("p", []abi.Metric{
 		{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestSeriesOfOthersLabels(t *testing.T) {
 func TestHostileLabelsAreEscaped(t *testing.T) {
 	r := prometheus.NewRegistry()
 	m := New(r)
-	own, err := m.Plugin("p", []abi.Metric{{Name: "m", Help: "M.", Type: abi.MetricGauge, Labels: []abi.Label{zone}}})
+	own, err := m.Plugin("p", []abi.Metric{{Name: "m", Help: "M.", Type: abi.MetricGauge, Labels: []abi.Label{zone}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,4 +241,60 @@ func TestHostileLabelsAreEscaped(t *testing.T) {
 	if err := testutil.GatherAndCompare(r, strings.NewReader(shown), "m"); err != nil {
 		t.Error(err)
 	}
+}
+
+// Series and what keys add to sums are held on the plugin's memory, beyond which there are none, and given back.
+func TestSeriesAreHeld(t *testing.T) {
+	memory := budget.NewMemory("p", 1<<20, budget.NewTotal(1<<40), nil)
+	r := prometheus.NewRegistry()
+	m := New(r)
+	kinds := []abi.Label{{Name: "kind", Values: []string{"a", "b", "c"}}, {Name: "size", Values: []string{"s", "l"}}}
+	declared := []abi.Metric{
+		{Name: "times", Type: abi.MetricHistogram, Labels: kinds, Buckets: []float64{1, 2, 3}},
+		{Name: "missing", Type: abi.MetricGauge, Labels: []abi.Label{{Name: "name", From: abi.LabelKeyName}}},
+		{Name: "slices", Type: abi.MetricSum},
+	}
+	own, err := m.Plugin("p", declared, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := m.Of("sets", own)
+	held := func(what string, want int64) {
+		t.Helper()
+		if n := memory.Held(budget.Series); n != want {
+			t.Errorf("%s: %d bytes are held, want %d", what, n, want)
+		}
+	}
+	answer := func(key string, updates ...abi.MetricUpdate) {
+		c.Answered(controller.Key{Name: key}, updates, noLabels)
+	}
+
+	const plain, bucketed = 500, 500 + 3*24
+	for range 2 {
+		answer("x", abi.MetricUpdate{Metric: 0, Labels: []int32{2, 1}, Value: 1},
+			abi.MetricUpdate{Metric: 0, Labels: []int32{1, 1}, Value: 1})
+		held("two series of declared values", 2*bucketed)
+	}
+	answer("x", abi.MetricUpdate{Metric: 1, Labels: []int32{0}, Value: 1})
+	held("one by the key", 2*bucketed+plain)
+	answer("y", abi.MetricUpdate{Metric: 2, Value: 3}, abi.MetricUpdate{Metric: 2, Value: 4})
+	held("a sum of two", 2*bucketed+2*plain+2*summandSize)
+	answer("y", abi.MetricUpdate{Metric: 2, Value: 3})
+	held("a sum of one", 2*bucketed+2*plain+summandSize)
+	answer("y", abi.MetricUpdate{Metric: 2})
+	c.Gone(controller.Key{Name: "x"})
+	held("without what the keys have said", 2*bucketed+plain)
+
+	memory.Set(memory.Sum() + plain)
+	answer("x", abi.MetricUpdate{Metric: 1, Labels: []int32{0}, Value: 1})
+	answer("y", abi.MetricUpdate{Metric: 1, Labels: []int32{0}, Value: 2}, abi.MetricUpdate{Metric: 2, Value: 3},
+		abi.MetricUpdate{Metric: 0, Labels: []int32{0, 0}, Value: 1})
+	expectSeries(t, "there is room for one", seriesOf(t, r, "missing"), map[string]float64{"x": 1})
+	held("with room for one", 2*bucketed+2*plain)
+
+	declared[0].Buckets = nil
+	if _, err := m.Plugin("p", declared, memory); err != nil {
+		t.Fatal(err)
+	}
+	held("declared otherwise", 2*plain)
 }

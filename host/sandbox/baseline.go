@@ -70,5 +70,9 @@ func (i *instance) restore(base *baseline) error {
 	size := int(base.pages) * pageSize
 	used = max(size, min(used, size+clearAtMost))
 	clear(memory[at:used])
+	i.touched = used
+	if err := i.chargeMemory(size); err != nil {
+		return err
+	}
 	return drop(memory[used:])
 }

@@ -3,11 +3,13 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/printable"
 )
 
@@ -47,7 +49,7 @@ func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) 
 		return stats, err
 	}
 	defer m.release()
-	i, err := m.takeInstance(ctx, m.baseline.Load())
+	i, err := m.takeInstance(ctx, m.baseline.Load(), exportSync)
 	if err != nil {
 		return stats, err
 	}
@@ -126,7 +128,7 @@ func (m *Module) configureWith(ctx context.Context, settings []byte) error {
 
 // startup makes a call outside syncs.
 func (m *Module) startup(ctx context.Context, export string, message []byte, read func(*instance, []byte) error) error {
-	i, err := m.takeInstance(ctx, m.base)
+	i, err := m.takeInstance(ctx, m.base, export)
 	if err != nil {
 		return err
 	}
@@ -148,8 +150,8 @@ func (m *Module) outsideSync(export string) invocation {
 	return invocation{export: export, budget: m.options.StartupBudget, log: m.options.Log}
 }
 
-// takeInstance returns an instance in the state of a baseline. The caller holds the module.
-func (m *Module) takeInstance(ctx context.Context, base *baseline) (i *instance, err error) {
+// takeInstance returns an instance in the state of a baseline, for a call of an export. The caller holds the module.
+func (m *Module) takeInstance(ctx context.Context, base *baseline, export string) (i *instance, err error) {
 	if i = m.pool.take(); i == nil {
 		i, err = m.instantiate(ctx)
 	}
@@ -158,6 +160,9 @@ func (m *Module) takeInstance(ctx context.Context, base *baseline) (i *instance,
 	}
 	if err != nil {
 		m.putInstance(i, false)
+		if errors.As(err, new(*budget.MemoryError)) {
+			return nil, &CallError{Plugin: m.options.Name, Export: export, Kind: ErrMemory, Cause: err}
+		}
 		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
 	}
 	return i, nil

@@ -391,7 +391,7 @@ func TestLogsOfACallAreBounded(t *testing.T) {
 		"long ones":         {20, maxLogMessage, maxLogBytes / maxLogMessage, 20*maxLogMessage - maxLogBytes},
 		"one that is large": {1, maxLogMessage + 7, 1, 7},
 	} {
-		i, err := m.takeInstance(t.Context(), m.baseline.Load())
+		i, err := m.takeInstance(t.Context(), m.baseline.Load(), exportSync)
 		if err != nil {
 			t.Fatal(err)
 		}

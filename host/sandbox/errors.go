@@ -105,10 +105,8 @@ func (i *instance) failure(err error) error {
 		}
 	}
 
-	if e.Kind == ErrTrap && i.refused {
-		e.Kind = ErrMemory
-		e.Detail = fmt.Sprintf("the module asked for more memory than its limit of %s, then: %s: raise limits.memory",
-			sizeText(int64(i.owner.limit)*pageSize), e.Detail)
+	if e.Kind == ErrTrap && i.refused != nil {
+		e.Kind, e.Detail, e.Cause = ErrMemory, "after a memory.grow that was refused: "+e.Detail, i.refused
 	}
 	return e
 }

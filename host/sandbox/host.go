@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/windlass-dev/windlass/host/budget"
 )
 
 // What a call may ask of the host, at most.
@@ -43,6 +45,7 @@ func hostPerform(i *instance, stack []uint64) {
 	i.performs++
 	i.checkPerforms(len(request), "request")
 	i.charge(performFee + len(request)/perByte)
+	i.checkPresent()
 	i.pause()
 	from := time.Now()
 	outcome, err := i.perform(request)
@@ -90,8 +93,18 @@ func (i *instance) checkPerforms(size int, what string) {
 
 // keepOutcome holds what outcome will fetch, and tells the guest how long it is.
 func (i *instance) keepOutcome(outcome []byte, stack []uint64) {
+	i.dropOutcome()
+	if err := i.owner.options.Memory.Take(budget.Results, int64(len(outcome))); err != nil {
+		panic(&abort{kind: ErrMemory, cause: err})
+	}
 	i.outcome, i.hasOutcome = outcome, true
 	stack[0] = uint64(uint32(len(outcome)))
+}
+
+// dropOutcome lets go of what nobody has fetched.
+func (i *instance) dropOutcome() {
+	i.owner.options.Memory.Add(budget.Results, -int64(len(i.outcome)))
+	i.outcome, i.hasOutcome = nil, false
 }
 
 // hostOutcome copies what the last perform or helper gave to where the guest made room for it.
@@ -102,7 +115,7 @@ func hostOutcome(i *instance, stack []uint64) {
 	room := i.argument("windlass.outcome", stack[0], uint64(len(i.outcome)))
 	i.charge(fee + len(room)/perByte)
 	copy(room, i.outcome)
-	i.outcome, i.hasOutcome = nil, false
+	i.dropOutcome()
 }
 
 // helpedMost is how long helpers may work for a guest until it is looked at the time, and who else waits.
@@ -132,12 +145,21 @@ func hostHelper(i *instance, name string, helper Helper, stack []uint64) {
 // hostGrow is memory.grow: the memory is there already, what grows is what the guest may count on.
 func hostGrow(i *instance, stack []uint64) {
 	have, more := uint32(i.pages.Get()), uint32(stack[0])
-	if uint64(have)+uint64(more) > uint64(i.owner.limit) {
-		i.refused = true
+	if err := i.growMemory(have, more); err != nil {
+		i.refused = err
 		stack[0] = 1<<32 - 1
 		return
 	}
 	i.charge(fee + int(more)*(pageSize/perByte))
 	i.pages.Set(uint64(have + more))
 	stack[0] = uint64(have)
+}
+
+// growMemory reports whether there may be so many pages more.
+func (i *instance) growMemory(have, more uint32) error {
+	if limit := i.owner.limit; uint64(have)+uint64(more) > uint64(limit) {
+		return fmt.Errorf("the module asked for more memory than its limit of %s: raise limits.memory",
+			sizeText(int64(limit)*pageSize))
+	}
+	return i.chargeMemory(int(have+more) * pageSize)
 }

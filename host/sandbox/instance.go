@@ -31,6 +31,8 @@ type instance struct {
 	alloc, sync        api.Function
 	stack              [1]uint64
 	idleSince          time.Time
+	charged            int64 // bytes of memory that the plugin's budget has taken for it
+	touched            int   // bytes of memory from the beginning that may hold something
 
 	call invocation
 	callState
@@ -60,7 +62,7 @@ type callState struct {
 	logDropped             int64
 	outcome                []byte
 	hasOutcome             bool
-	refused                bool // a memory.grow was refused
+	refused                error // why a memory.grow was refused
 	naps                   int
 	said                   []byte // to stderr
 }
@@ -98,10 +100,17 @@ func (m *Module) instantiate(ctx context.Context) (*instance, error) {
 	for _, name := range m.globals {
 		i.globals = append(i.globals, global(name))
 	}
+	if err := i.chargeMemory(i.memorySize()); err != nil {
+		i.close()
+		return nil, err
+	}
 	return i, nil
 }
 
-func (i *instance) close() { _ = i.module.Close(context.Background()) }
+func (i *instance) close() {
+	_ = i.module.Close(context.Background())
+	i.giveBack()
+}
 
 // beginCall waits for a place among the running guests and sets the meters.
 func (i *instance) beginCall(ctx context.Context) error {
@@ -121,7 +130,8 @@ func (i *instance) endCall(err error) error {
 	if err != nil {
 		err = i.failure(err)
 	}
-	i.ctx, i.outcome, i.said, i.call.perform, i.call.log = nil, nil, nil, nil, nil
+	i.dropOutcome()
+	i.ctx, i.said, i.call.perform, i.call.log = nil, nil, nil, nil
 	return err
 }
 
@@ -204,6 +214,7 @@ func (i *instance) mayGoOn() {
 	}
 	// else an endless loop would hold up all other plugins until its deadline
 	if i.owner.options.Gate.hasWaiting() || i.owner.turns.hasWaiting() {
+		i.checkPresent()
 		i.pause()
 		if err := i.resume(); err != nil {
 			panic(err)

@@ -1,6 +1,10 @@
 package sandbox
 
-import "github.com/tetratelabs/wazero/experimental"
+import (
+	"unsafe"
+
+	"github.com/tetratelabs/wazero/experimental"
+)
 
 // linearMemory is an instance's memory, mapped outside the Go heap at its limit: untouched pages cost nothing, it never
 // moves, and freeing it gives it back at once.
@@ -17,4 +21,10 @@ func (l *linearMemory) Reallocate(size uint64) []byte {
 		return nil
 	}
 	return l.bytes[:size:size]
+}
+
+// alignUp returns the first offset from at on whose address is a multiple of grain.
+func (l *linearMemory) alignUp(at, grain int) int {
+	start := int(uintptr(unsafe.Pointer(unsafe.SliceData(l.bytes))))
+	return (start+at+grain-1)/grain*grain - start
 }

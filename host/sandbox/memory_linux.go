@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,4 +30,25 @@ func (l *linearMemory) Free() {
 		_ = unix.Munmap(l.bytes)
 		l.bytes = nil
 	}
+}
+
+// present reports whether any page of the memory, which begins at a page's boundary, has been touched since it was
+// mapped or dropped.
+func present(b []byte) bool {
+	var pages [4096]byte // of 4 KiB each: 16 MiB at once
+	for len(b) > 0 {
+		part := b[:min(len(b), len(pages)<<12)]
+		b = b[len(part):]
+		_, _, failed := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&part[0])), uintptr(len(part)),
+			uintptr(unsafe.Pointer(&pages)))
+		if failed != 0 {
+			return false
+		}
+		for _, p := range pages[:(len(part)+4095)>>12] {
+			if p&1 != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

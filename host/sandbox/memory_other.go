@@ -14,3 +14,6 @@ func drop(b []byte) error {
 
 // Free leaves the memory to the collector.
 func (l *linearMemory) Free() { l.bytes = nil }
+
+// present can't tell here.
+func present([]byte) bool { return false }

@@ -31,6 +31,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
 )
 
@@ -75,6 +76,8 @@ type Options struct {
 	PerformDeadline time.Duration
 	// Logs bounds what the plugin may log over time; by default the module has a bound of its own.
 	Logs *Logs
+	// Memory bounds what all of the plugin's instances and their outcomes take together; nil: no bound.
+	Memory *budget.Memory
 	// Untrusted has a child process with limits compile the module first: for modules that aren't built in.
 	Untrusted bool
 	// Code is what Compile left of the module. What doesn't fit it, the limit or this processor is compiled anew.

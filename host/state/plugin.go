@@ -22,6 +22,8 @@ type PluginStatus struct {
 	// Instances is how many instances of the module there are, Busy how many of them are in a sync.
 	Instances int `json:"instances"`
 	Busy      int `json:"busy"`
+	// Memory is what the plugin holds, of its budget.memory.
+	Memory Memory `json:"memory"`
 }
 
 // How a swap ended.

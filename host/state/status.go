@@ -38,6 +38,16 @@ type ProcessStatus struct {
 	Now time.Time `json:"now"`
 	// Server is the API server that it works for.
 	Server string `json:"server"`
+	// Memory is what all plugins together hold, of sandbox.totalMemory.
+	Memory Memory `json:"memory"`
+}
+
+// Memory is what is held on plugins' behalf, in bytes.
+type Memory struct {
+	Held  int64 `json:"held"`
+	Limit int64 `json:"limit"`
+	// By is what is held by use: instances, results, state, facts, keys and series.
+	By map[string]int64 `json:"by,omitempty"`
 }
 
 // LeaderStatus is a group of controllers with the Lease that decides where they run.

@@ -110,6 +110,10 @@ func (p *PluginStatus) troubles() (all []Trouble) {
 		all = append(all, Trouble{Bad, p.Name, "its file was rejected, the version before keeps running: " + p.Broken,
 			"Copy or build it again: it is looked at when it changes."})
 	}
+	if m := p.Memory; m.Held > m.Limit-m.Limit/5 {
+		all = append(all, Trouble{Warning, p.Name, "it holds more than four fifths of its budget.memory: its syncs fail when that is used up",
+			"windlass get plugins -o json shows for what; raise plugins[" + p.Name + "].budget.memory, or have it keep less."})
+	}
 	for _, why := range p.Failed {
 		all = append(all, Trouble{Warning, p.Name, "a version was tried and dropped: " + why,
 			"It isn't tried again until it changes."})

@@ -31,6 +31,8 @@ func TestTroubles(t *testing.T) {
 		Plugins: []PluginStatus{
 			{Name: "old", Failed: []string{"it trapped"}},
 			{Name: "cut", Broken: "/plugins/cut.wasm: truncated"},
+			{Name: "half", Memory: Memory{Held: 400, Limit: 500}},
+			{Name: "full", Memory: Memory{Held: 401, Limit: 500}},
 		},
 	}
 
@@ -42,7 +44,7 @@ func TestTroubles(t *testing.T) {
 		}
 	}
 	want := "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, bad cut, " +
-		"warning hastes, warning fails, warning old, note shadowed"
+		"warning hastes, warning fails, warning old, warning full, note shadowed"
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}

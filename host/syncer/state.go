@@ -5,11 +5,14 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 )
 
 // States are what the syncs of a controller's keys keep for the next ones, in memory. A nil States is empty, and keeps
 // nothing.
 type States struct {
+	Memory *budget.Memory // the plugin's, which the states are held on; nil: no bound
+
 	mu      sync.Mutex
 	version int32
 	byKey   map[abi.KeyRef]State
@@ -33,8 +36,32 @@ func (s *States) Adopt(version int32) {
 	if version == s.version {
 		return
 	}
+	s.clearLocked()
+	s.version = version
+}
+
+// Clear drops all states.
+func (s *States) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clearLocked()
+}
+
+// clearLocked is Clear. The caller holds the lock.
+func (s *States) clearLocked() {
+	for key, state := range s.byKey {
+		s.Memory.Add(budget.State, -stateSize(key, len(state.Blob)))
+	}
 	clear(s.byKey)
-	s.version, s.kept = version, 0
+	s.kept = 0
+}
+
+// stateSize is about what a key's state takes in memory, in bytes.
+func stateSize(key abi.KeyRef, blob int) int64 {
+	if blob == 0 {
+		return 0
+	}
+	return int64(blob + len(key.Resource) + len(key.Namespace) + len(key.Name) + 200)
 }
 
 // Get returns what a key keeps, and whether it keeps anything.
@@ -54,7 +81,9 @@ func (s *States) Set(key abi.KeyRef, state State) {
 
 // setLocked is Set. The caller holds the lock.
 func (s *States) setLocked(key abi.KeyRef, state State) {
-	s.kept += len(state.Blob) - len(s.byKey[key].Blob)
+	was := len(s.byKey[key].Blob)
+	s.kept += len(state.Blob) - was
+	s.Memory.Add(budget.State, stateSize(key, len(state.Blob))-stateSize(key, was))
 	if len(state.Blob) == 0 {
 		delete(s.byKey, key)
 		return
@@ -88,6 +117,16 @@ func (s *States) hasRoom(key abi.KeyRef, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kept-len(s.byKey[key].Blob)+size <= statesMax
+}
+
+// checkMemory returns an error where the plugin's memory doesn't suffice for a key's new state.
+func (s *States) checkMemory(key abi.KeyRef, size int) error {
+	if s == nil || size == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Memory.Room(stateSize(key, size) - stateSize(key, len(s.byKey[key].Blob)))
 }
 
 // keepState keeps what an accepted answer says of the key's state, which ends with the key's object.

@@ -321,6 +321,9 @@ func (s *Syncer) checkAnswer(a *abi.SyncResponse) error {
 		return fmt.Errorf("plugin %s: the answer keeps state, which controller %s doesn't declare: set State", t.Plugin,
 			t.Manifest.Name)
 	}
+	if err := s.States.checkMemory(s.turn.Key, size); err != nil {
+		return err
+	}
 	if err := s.refuse(a.Effects); err != nil {
 		return err
 	}

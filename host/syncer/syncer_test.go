@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -499,5 +500,32 @@ func TestSyncAllocations(t *testing.T) {
 		}
 	}); n > snapshot+session {
 		t.Errorf("%v allocations, of which a snapshot has %v and a session %v", n, snapshot, session)
+	}
+}
+
+// States are held on the plugin's memory, which is given back with them.
+func TestStatesAreHeld(t *testing.T) {
+	memory := budget.NewMemory("p", 3000, budget.NewTotal(1<<40), nil)
+	s := &States{Memory: memory}
+	a, b := abi.KeyRef{Name: "a"}, abi.KeyRef{Name: "b"}
+	s.Set(a, State{Blob: make([]byte, 2000)})
+	if n := memory.Held(budget.State); n < 2000 || n > 2500 {
+		t.Errorf("%d bytes are held for a state of 2000", n)
+	}
+	if err := s.checkMemory(b, 1000); err == nil || !strings.Contains(err.Error(), "plugins[p].budget.memory") {
+		t.Errorf("beside that of another key: %v", err)
+	}
+	if err := s.checkMemory(a, 2700); err != nil {
+		t.Errorf("in its own one's place: %v", err)
+	}
+
+	s.Set(b, State{Blob: make([]byte, 10)})
+	s.keepState(0, a, "", false, &abi.SyncResponse{})
+	if n := memory.Held(budget.State); n >= 500 {
+		t.Errorf("%d bytes are held for a state of 10", n)
+	}
+	s.Clear()
+	if n := memory.Sum(); n != 0 {
+		t.Errorf("%d bytes are held for no state", n)
 	}
 }

@@ -23,7 +23,7 @@ var began = time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 func ailingStatus() *state.Status {
 	return &state.Status{
 		Process: state.ProcessStatus{Host: "node-1", PID: 4711, Started: began, Now: began.Add(3 * time.Hour),
-			Server: "https://10.0.0.1:6443"},
+			Server: "https://10.0.0.1:6443", Memory: state.Memory{Held: 48 << 20, Limit: 2 << 30}},
 		Controllers: []state.ControllerStatus{
 			{Name: "job-controller", Plugin: "job", Digest: "sha256:0123456789abcdef", State: "Quarantined",
 				Message: "trap:\nunreachable", Queue: 7, Workers: 5, Failing: 2, Parked: 1,
@@ -37,7 +37,8 @@ func ailingStatus() *state.Status {
 		},
 		Plugins: []state.PluginStatus{{Name: "job", Version: "1.2", Digest: "sha256:0123456789abcdef",
 			Origin: "/plugins/job.wasm", Since: began.Add(time.Hour), Trial: true, Before: "sha256:fedcba9876543210",
-			Controllers: []string{"job-controller"}, Instances: 3, Busy: 1, Shadow: "sha256:cd", Failed: []string{"it trapped"}},
+			Controllers: []string{"job-controller"}, Instances: 3, Busy: 1, Shadow: "sha256:cd", Failed: []string{"it trapped"},
+			Memory: state.Memory{Held: 40 << 20, Limit: 512 << 20, By: map[string]int64{"instances": 40 << 20}}},
 			{Name: "ttl", Version: "1.0", Digest: "sha256:ab", Origin: "/plugins/ttl.wasm", Since: began.Add(30 * time.Minute),
 				Broken: "/plugins/ttl.wasm: truncated"}},
 		Swaps: []state.Swap{{Time: began.Add(time.Hour), Plugin: "job", Result: "rolled back",
@@ -212,10 +213,10 @@ func TestGetForPrograms(t *testing.T) {
 	address, _ := serveStatus(t, ailingStatus(), true)
 	for args, want := range map[string][]string{
 		"get controllers -o json": {`"state": "Quarantined"`, `"queue": 7`, `"p99": 0.012`},
-		"get plugins -o yaml":     {"trial: true\n"},
+		"get plugins -o yaml":     {"trial: true\n", "held: 41943040\n", "instances: 41943040\n"},
 		"get keys -o json":        {`"state": "given up"`, `"waitsFor": [`},
 		"get controllers -o wide": {"DIGEST", "RESYNC", "17h3m20s", "0123456789ab", "update:40,create:9,delete:2", "3.0Mi"},
-		"get plugins -o wide":     {"job-controller   3           1      on trial"},
+		"get plugins -o wide":     {"job-controller   3           1      40.0Mi   512.0Mi   on trial"},
 		"get syncs -o wide":       {"create v1/pods shop/pay-1; update batch/v1/jobs/status shop/pay   0123456789ab   no\\x1b[2J quota"},
 		"status -o json":          {`"pid": 4711`},
 	} {

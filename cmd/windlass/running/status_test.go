@@ -65,13 +65,13 @@ func TestTop(t *testing.T) {
 	now.Controllers[0].Writes.Verbs = map[string]int64{"create": 15, "delete": 2, "update": 40}
 	x := &top{before: before, now: now}
 	got := strings.Join(x.screenLines(), "\n") + "\n"
-	want := `windlass on node-1, process 4711, up 3h: 3 controllers, 52.0 syncs/s, 3.0 writes/s, 25.0% of a processor in sandboxes
+	want := `windlass on node-1, process 4711, up 3h: 3 controllers, 52.0 syncs/s, 3.0 writes/s, 25.0% of a processor in sandboxes, plugins hold 48.0Mi of 2048.0Mi
 BROKEN job-controller: is quarantined: trap: unreachable
 
-  SYNCS/S  ERRORS/S  WRITES/S   TIME     P50   P99  QUEUE  SYNCING  STUCK  ERRORS        STATE   CONTROLLER
-     50.0       0.0       0.0  25.0%    1.5s   12s      0      0/5      1       0      Running   replicaset-controller
-      2.0       2.0       3.0   0.0%  0.42ms  12ms      7      0/5      3      35  Quarantined   job-controller
-      0.0       0.0       0.0   0.0%       -     -      0      0/1      0       0      Running   ttl-controller
+  SYNCS/S  ERRORS/S  WRITES/S   TIME     P50   P99  QUEUE  SYNCING  STUCK  ERRORS    HELD   BUDGET        STATE   CONTROLLER
+     50.0       0.0       0.0  25.0%    1.5s   12s      0      0/5      1       0       -        -      Running   replicaset-controller
+      2.0       2.0       3.0   0.0%  0.42ms  12ms      7      0/5      3      35  40.0Mi  512.0Mi  Quarantined   job-controller
+      0.0       0.0       0.0   0.0%       -     -      0      0/1      0       0       -        -      Running   ttl-controller
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

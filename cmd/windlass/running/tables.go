@@ -126,7 +126,7 @@ func refused(s *state.Status) (notes []string) {
 
 func pluginsTable(s *state.Status, wide bool) table {
 	t := table{none: "No plugin runs here.", lines: [][]string{tableRow(wide,
-		[]string{"NAME", "VERSION", "DIGEST", "AGE", "ORIGIN"}, "CONTROLLERS", "INSTANCES", "BUSY")}}
+		[]string{"NAME", "VERSION", "DIGEST", "AGE", "ORIGIN"}, "CONTROLLERS", "INSTANCES", "BUSY", "HELD", "BUDGET")}}
 	t.lines[0] = append(t.lines[0], "STATE")
 	for i := range s.Plugins {
 		p := &s.Plugins[i]
@@ -145,7 +145,7 @@ func pluginsTable(s *state.Status, wide bool) table {
 		}
 		l := tableRow(wide, []string{p.Name, answer.Line(p.Version, 20), shortDigest(p.Digest), formatAge(s, p.Since),
 			answer.Line(p.Origin, 10*answer.LineMax)}, strings.Join(p.Controllers, ","), fmt.Sprint(p.Instances),
-			fmt.Sprint(p.Busy))
+			fmt.Sprint(p.Busy), formatSize(p.Memory.Held), formatSize(p.Memory.Limit))
 		t.lines = append(t.lines, append(l, strings.Join(states, "; ")))
 		t.names = append(t.names, p.Name)
 	}

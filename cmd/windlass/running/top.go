@@ -45,7 +45,7 @@ func topCommand() *cobra.Command {
 		Example: `  windlass top
   windlass top --sort errors --interval 5s
   windlass top --once`,
-		Long: `Show what the controllers of a windlass are busy with: syncs, failures and writes per second, the share of a processor that they take inside the sandbox, queues and stuck keys.
+		Long: `Show what the controllers of a windlass are busy with: syncs, failures and writes per second, the share of a processor that they take inside the sandbox, queues and stuck keys, and how much memory their plugins hold of what budget.memory allows.
 
 It refreshes until q or Ctrl-C is pressed; s, t, u, e and n sort by syncs, time, queue, errors and name. Where stdout isn't a terminal it is shown once, measured over one interval.`,
 		Args: cobra.NoArgs,
@@ -171,9 +171,9 @@ func (t *top) screenLines() []string {
 		syncs, writes, share = syncs+all[i].syncs, writes+all[i].writes, share+all[i].time
 	}
 
-	fmt.Fprintf(&b, "windlass on %s, process %d, up %s: %d controllers, %.1f syncs/s, %.1f writes/s, %.1f%% of a processor in sandboxes\n",
+	fmt.Fprintf(&b, "windlass on %s, process %d, up %s: %d controllers, %.1f syncs/s, %.1f writes/s, %.1f%% of a processor in sandboxes, plugins hold %s of %s\n",
 		answer.Line(s.Process.Host, answer.LineMax), s.Process.PID, formatAge(s, s.Process.Started), len(all), syncs, writes,
-		100*share)
+		100*share, formatSize(s.Process.Memory.Held), formatSize(s.Process.Memory.Limit))
 	for _, x := range s.Troubles {
 		if x.Level == state.Bad {
 			fmt.Fprintf(&b, "BROKEN %s: %s\n", answer.Line(x.About, answer.LineMax), answer.Line(x.What, 2*answer.LineMax))
@@ -182,12 +182,19 @@ func (t *top) screenLines() []string {
 
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "SYNCS/S\tERRORS/S\tWRITES/S\tTIME\tP50\tP99\tQUEUE\tSYNCING\tSTUCK\tERRORS\tSTATE\t\t CONTROLLER")
+	fmt.Fprintln(w, "SYNCS/S\tERRORS/S\tWRITES/S\tTIME\tP50\tP99\tQUEUE\tSYNCING\tSTUCK\tERRORS\tHELD\tBUDGET\tSTATE\t\t CONTROLLER")
+	memory := map[string]state.Memory{}
+	for i := range s.Plugins {
+		memory[s.Plugins[i].Name] = s.Plugins[i].Memory
+	}
 	for i := range all {
 		l := &all[i]
-		fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t%.1f%%\t%s\t%s\t%d\t%d/%d\t%d\t%d\t%s\t\t %s\n", l.syncs, l.failed, l.writes,
+		m := memory[l.Plugin]
+		fmt.Fprintf(w, "%.1f\t%.1f\t%.1f\t%.1f%%\t%s\t%s\t%d\t%d/%d\t%d\t%d\t%s\t%s\t%s\t\t %s\n", l.syncs, l.failed,
+			l.writes,
 			100*l.time, formatDuration(l.Syncs.P50), formatDuration(l.Syncs.P99),
-			l.Queue, l.Syncing, l.Workers, l.Failing+l.Parked, l.Syncs.Failed, l.State, l.Name)
+			l.Queue, l.Syncing, l.Workers, l.Failing+l.Parked, l.Syncs.Failed, formatSize(m.Held), formatSize(m.Limit),
+			l.State, l.Name)
 	}
 	_ = w.Flush()
 	return strings.Split(strings.TrimRight(b.String(), "\n"), "\n")

@@ -65,7 +65,7 @@ func (c Client) SendOnce(ctx context.Context, r *Request, timeout time.Duration)
 		return nil, wrote.Load(), err
 	}
 
-	if body, err = readBody(a); err != nil {
+	if body, err = readBody(a, r.Hold); err != nil {
 		return nil, wrote.Load(), fmt.Errorf("reading the server's answer: %w", err)
 	}
 	metrics.ResponseSize.Observe(ctx, r.Method, c.base.Host, float64(len(body)))
@@ -138,13 +138,33 @@ func (c Client) buildRequest(ctx context.Context, r *Request, timeout time.Durat
 const growMost = 16 << 20
 
 // readBody reads an answer to its end.
-func readBody(a *http.Response) ([]byte, error) {
+func readBody(a *http.Response, hold func(bytes int64) error) ([]byte, error) {
 	var b bytes.Buffer
+	if hold != nil {
+		a.Body = &Held{a.Body, hold}
+	}
 	if n := a.ContentLength; n > 0 && n <= growMost {
 		b.Grow(int(n) + bytes.MinRead)
 	}
 	_, err := b.ReadFrom(a.Body)
 	return b.Bytes(), err
+}
+
+// Held is an answer that is held on a plugin's memory as it is read.
+type Held struct {
+	io.ReadCloser
+	Hold func(bytes int64) error
+}
+
+// Read reads, and ends with Hold's error where there is no room for what was read.
+func (h *Held) Read(b []byte) (int, error) {
+	n, err := h.ReadCloser.Read(b)
+	if n > 0 {
+		if refused := h.Hold(int64(n)); refused != nil {
+			return 0, refused
+		}
+	}
+	return n, err
 }
 
 // refusal is the error that an answer tells of: the Status in it, or what its code means.

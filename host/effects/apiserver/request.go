@@ -16,6 +16,8 @@ type Request struct {
 	// Foreign tells that a resource isn't built in: another server may stand behind it.
 	Foreign bool
 	Params  map[string]string
+	// Hold is asked for each part of the answer that has been read; its error ends the reading. Nil: there is room.
+	Hold func(bytes int64) error
 }
 
 func (r *Request) path() []string {

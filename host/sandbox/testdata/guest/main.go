@@ -112,8 +112,12 @@ func sync() int64 {
 		return 0x7fffffff<<32 | 16
 	case 'A': // an answer longer than any may be
 		return 1<<32 | 0x7fffffff
-	case 'W': // write behind the memory asked for, as far as it goes
-		return answer(behind())
+	case 'W': // write behind the memory asked for, as far as it goes, then perform
+		was := behind()
+		for range rest[2:] {
+			perform(rest[2:])
+		}
+		return answer(was)
 	}
 	return answer(nil)
 }

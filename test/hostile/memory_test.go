@@ -1,0 +1,140 @@
+package hostile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/budget"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/windlass"
+)
+
+// hoards has each sync take 32 MiB and hold them while it asks for what it gets slowly.
+const hoards = `(module
+  (import "windlass" "perform" (func $perform (param i32 i32) (result i32)))
+  (; plugin ;)
+  (data (i32.const 8192) "%s")
+  (func (export "windlass_sync") (result i64)
+    %s
+    (memory.fill (i32.const 65536) (i32.const 1) (i32.const 33554432))
+    (loop $l (drop (call $perform (i32.const 8192) (i32.const %d))) (br $l))
+    (i64.const 0)))
+`
+
+// answers with what stands in its memory.
+const says = `(module
+  (memory (export "memory") 64)
+  (; plugin ;)
+  (data (i32.const 65536) "%s")
+  (func (export "windlass_sync") (result i64) (i64.const 0x%08x%08x)))
+`
+
+// TestMemoryIsSummed: what a plugin holds is bounded as a whole, whatever it is and however many of its syncs hold it;
+// what is over the bound fails the sync that asks for it, with the bound's name, and others go on.
+func TestMemoryIsSummed(t *testing.T) {
+	const keys, each, bound = 30, 32 << 20, 100 << 20
+	list := abi.AppendPerform(nil, &abi.PerformRequest{Effects: []abi.Effect{{Kind: abi.EffectList,
+		Resource: "v1/configmaps", Namespace: namespace}}})
+	var wakes abi.SyncResponse
+	for n := range 10_000 {
+		wakes.Effects = append(wakes.Effects, abi.Effect{Kind: abi.EffectWake, Wake: &abi.Wake{
+			Key: abi.KeyRef{Namespace: namespace, Name: fmt.Sprint("new-", n)}}})
+	}
+	state := abi.SyncResponse{State: make([]byte, abi.StateMax/2)}
+	answer := func(r *abi.SyncResponse) string {
+		b := abi.AppendResponse(nil, r)
+		return fmt.Sprintf(says, escaped(b), 65536, len(b))
+	}
+
+	slow := func(c *abi.Controller) {
+		c.Workers = keys
+		c.Writes[0].Verbs = append(c.Writes[0].Verbs, "list")
+	}
+	attacks := []struct {
+		name, text string
+		change     func(*abi.Controller)
+		budget     int64
+		use        budget.Use
+		says       string
+	}{
+		{"hoards", fmt.Sprintf(hoards, escaped(list), "(drop (memory.grow (i32.const 513)))", len(list)), slow, bound,
+			budget.Instances, "plugins[hoards].budget.memory"},
+		{"wakes", answer(&wakes), nil, 10 << 20, budget.Keys, "plugins[wakes].budget.memory"},
+		{"states", answer(&state), nil, 12 << 20, budget.State, "plugins[states].budget.memory"},
+	}
+
+	log := windlass.RecordLog(t)
+	folder := t.TempDir()
+	for _, a := range attacks {
+		module := assembleText(t, a.name, a.text, a.change)
+		if err := os.WriteFile(filepath.Join(folder, a.name+".wasm"), module, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := cluster.Start(t, cluster.Options{})
+	client, ctx := c.Client(), t.Context()
+
+	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
+		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
+		k.PluginFolder = folder
+		for _, a := range attacks {
+			p := config.Plugin{Name: a.name, API: config.API{QPS: 0.1, Burst: 1}}
+			p.Budget.Memory = *resource.NewQuantity(a.budget, resource.BinarySI)
+			k.Plugins = append(k.Plugins, p)
+		}
+	}})
+	if _, err := client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range attacks {
+		for n := range keys {
+			o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(a.name, "-", n),
+				Labels: map[string]string{"hostile": a.name}}}
+			if _, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, o, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			most := 0.0
+			cluster.Eventually(t, time.Minute, "a sync that is refused more", func() (bool, string) {
+				if held := m.Count(t, "windlass_plugin_memory_bytes", "plugin", a.name); held > float64(a.budget)+1<<20 {
+					t.Fatalf("%v bytes are held, of %d", held, a.budget)
+				}
+				most = max(most, m.Count(t, "windlass_plugin_memory_bytes", "plugin", a.name, "use", a.use.String()))
+				line, ok := log.With(`"Sync failed, will retry"`, a.says, `controller="`+a.name+`-controller"`)
+				return ok, line
+			})
+			t.Logf("%.1f MiB are held as %v", most/(1<<20), a.use)
+			if most == 0 {
+				t.Errorf("nothing is held as %v", a.use)
+			}
+		})
+	}
+	if p := m.Status(t).Process.Memory; p.Held == 0 || p.Held > p.Limit {
+		t.Errorf("all plugins hold %d bytes of %d", p.Held, p.Limit)
+	}
+	windlass.Account(t, client, namespace)
+}
+
+// escaped is a text of bytes as .wat has it.
+func escaped(b []byte) string {
+	var s strings.Builder
+	for _, x := range b {
+		fmt.Fprintf(&s, "\\%02x", x)
+	}
+	return s.String()
+}
