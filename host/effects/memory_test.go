@@ -50,7 +50,7 @@ func TestFactsAreHeld(t *testing.T) {
 
 // What a sync reads live is held on the plugin's memory to its end, and no more of an answer is read than there is room
 // for.
-func TestReadsAreHeld(t *testing.T) {
+func TestOnClusterReadsAreHeld(t *testing.T) {
 	memory := budget.NewMemory("p", 1<<20, budget.NewTotal(1<<40), nil)
 	c := abi.Controller{Name: "c", Writes: []abi.Write{{Resource: configMaps, Verbs: []string{"list", "get"}}}}
 	w := newWorld(t, c, func(o *Options) { o.Memory = memory })
