@@ -35,7 +35,7 @@ import (
 
 // world is an API server in memory with a manager, and the configuration and folder of plugins that it has.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	config *rest.Config // of the API server, as the manager has it
 	client kubernetes.Interface
 	folder string
@@ -62,7 +62,7 @@ func (f trusted) Modules() ([]*plugins.Plugin, []error) {
 }
 
 // newWorld returns a world with the namespaces default and kube-system, whose manager hasn't begun.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	c, err := simulator.NewCluster(time.Now())
 	if err != nil {
