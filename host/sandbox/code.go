@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -119,7 +120,7 @@ func (c *code) copyNative(given fs.FS) error {
 
 // entries is how many modules' code there is in the folder.
 func (c *code) entries() int {
-	files, _ := filepath.Glob(filepath.Join(c.folder, "*", "*"))
+	files, _ := nativeFiles(c.folder)
 	return len(files)
 }
 
@@ -130,6 +131,9 @@ func (c *code) removeFolder() { _ = os.RemoveAll(c.folder) }
 func rewrittenName(wasm []byte, pages uint32) string {
 	return fmt.Sprintf("rewritten-%d-%x.wasm", pages, sha256.Sum256(wasm))
 }
+
+// hollowName is the file that has the same without its functions' code.
+func hollowName(wasm []byte, pages uint32) string { return "hollow-" + rewrittenName(wasm, pages) }
 
 // rewritten returns the module as it will run: from what Compile left, if that is of this module and this limit.
 func rewritten(wasm []byte, parsed *rewrite.Module, pages uint32, given fs.FS) ([]byte, error) {
@@ -161,11 +165,52 @@ func Compile(ctx context.Context, wasm []byte, limit int64, folder string) error
 	}
 	defer cache.Close(ctx)
 	pages := pagesOf(limit, parsed)
-	made, err := compileChecked(ctx, parsed, pages, runtimeConfig(false, pages).WithCompilationCache(cache))
+	config := runtimeConfig(false, pages).WithCompilationCache(cache)
+	made, err := compileChecked(ctx, parsed, pages, config)
 	if err != nil {
 		return err
 	}
+	hollow, err := hollowOut(ctx, made, config, folder)
+	if err != nil {
+		return fmt.Errorf("a module without its code: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, hollowName(wasm, pages)), hollow, 0o600); err != nil {
+		return err
+	}
 	return os.WriteFile(filepath.Join(folder, rewrittenName(wasm, pages)), made, 0o600)
+}
+
+// hollowOut returns the rewritten module without its functions' code, and makes the native code that there is of the
+// module in the folder that of what it returns: wazero finds native code by the module's bytes.
+func hollowOut(ctx context.Context, made []byte, config wazero.RuntimeConfig, folder string) ([]byte, error) {
+	real, err := nativeFiles(folder)
+	if err != nil {
+		return nil, err
+	}
+	hollow, err := rewrite.Hollow(made)
+	if err != nil {
+		return nil, err
+	}
+	r := wazero.NewRuntimeWithConfig(ctx, config)
+	defer r.Close(ctx)
+	if _, err := compile(ctx, r, hollow); err != nil {
+		return nil, err
+	}
+
+	both, err := nativeFiles(folder)
+	if err != nil {
+		return nil, err
+	}
+	added := slices.DeleteFunc(both, func(f string) bool { return slices.Contains(real, f) })
+	if len(real) != 1 || len(added) != 1 {
+		return nil, fmt.Errorf("native code is in %q, and of the hollow module in %q, where each should be one file", real, added)
+	}
+	return hollow, os.Rename(real[0], added[0])
+}
+
+// nativeFiles returns the files of native code in a folder.
+func nativeFiles(folder string) ([]string, error) {
+	return filepath.Glob(filepath.Join(folder, "*", "*"))
 }
 
 func pagesOf(limit int64, m *rewrite.Module) uint32 { return min(uint32(limit/pageSize), m.MemoryMax) }

@@ -92,8 +92,8 @@ func TestNoFolderForCode(t *testing.T) {
 	}
 }
 
-// TestRewritten: the rewritten module comes from the build where it is of this very module and limit, and is made anew
-// otherwise.
+// TestRewritten: where native code doesn't fit, the rewritten module comes from the build if it is of this very module
+// and limit, and is made anew otherwise.
 func TestRewritten(t *testing.T) {
 	folder, module := t.TempDir(), guestModule(t, guests[0])
 	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
@@ -106,6 +106,11 @@ func TestRewritten(t *testing.T) {
 	}
 	if err := os.WriteFile(files[0], []byte("no module"), 0o600); err != nil { // so that its use shows
 		t.Fatal(err)
+	}
+	for _, f := range nativeCode(t, folder) {
+		if err := os.Rename(f, f+"0"); err != nil { // as another version of wazero names it
+			t.Fatal(err)
+		}
 	}
 
 	other, err := rewrite.WithShortNames(module, "main.")
@@ -133,5 +138,35 @@ func TestRewritten(t *testing.T) {
 				_ = m.Close(context.WithoutCancel(t.Context()))
 			}
 		})
+	}
+}
+
+func nativeCode(t *testing.T, folder string) []string {
+	files, err := nativeFiles(folder)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("native code: %v, %v", files, err)
+	}
+	return files
+}
+
+// TestHollow: where native code doesn't fit, nothing of the module without code runs that is there beside it.
+func TestHollow(t *testing.T) {
+	folder, module := t.TempDir(), guestModule(t, guests[0])
+	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range nativeCode(t, folder) {
+		if err := os.Rename(f, f+"0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	m, err := Load(t.Context(), module, Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close(context.WithoutCancel(t.Context()))
+	if got, _, err := syncOnce(m, []byte("s")); err != nil || got[0] != 1 || m.Precompiled() {
+		t.Errorf("%q, %v, precompiled: %v", got, err, m.Precompiled())
 	}
 }

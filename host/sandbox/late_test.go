@@ -85,7 +85,7 @@ func TestLateTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	files, err := filepath.Glob(filepath.Join(folder, "rewritten-*.wasm"))
+	files, err := filepath.Glob(filepath.Join(folder, "hollow-*.wasm"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("left: %v, %v", files, err)
 	}

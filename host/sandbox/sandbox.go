@@ -269,26 +269,51 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 	if err != nil {
 		return err
 	}
-	made, err := rewritten(wasm, parsed, m.limit, options.Code)
-	if err != nil {
-		return err
-	}
-
 	m.runtime = wazero.NewRuntimeWithConfig(ctx, config)
 	if err := m.defineImports(ctx, parsed); err != nil {
 		return err
 	}
+	if err := m.takeNative(ctx, wasm); err != nil {
+		return err
+	}
 
+	if !m.precompiled {
+		made, err := rewritten(wasm, parsed, m.limit, options.Code)
+		if err == nil {
+			err = m.compile(ctx, made)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return m.startFirst(ctx)
+}
+
+// takeNative takes the native code that the build has left, if it is of this limit and fits this process: else the
+// module isn't precompiled.
+func (m *Module) takeNative(ctx context.Context, wasm []byte) error {
+	if m.code == nil || m.options.Code == nil {
+		return nil
+	}
+	hollow, err := fs.ReadFile(m.options.Code, hollowName(wasm, m.limit))
+	if err != nil {
+		return nil // of another limit
+	}
+	if err := m.compile(ctx, hollow); err != nil || m.precompiled {
+		return err
+	}
+	return m.compiled.Close(ctx) // its functions do nothing
+}
+
+// compile has wazero compile a rewritten module, unless its native code is there.
+func (m *Module) compile(ctx context.Context, rewritten []byte) (err error) {
 	given := 0
 	if m.code != nil {
 		given = m.code.entries()
 	}
-	if m.compiled, err = compile(ctx, m.runtime, made); err != nil {
-		return err
-	}
-
-	m.precompiled = given > 0 && m.code.entries() == given // wazero adds what it compiles itself
-	return m.startFirst(ctx)
+	m.compiled, err = compile(ctx, m.runtime, rewritten)
+	m.precompiled = err == nil && given > 0 && m.code.entries() == given // wazero adds what it compiles itself
+	return err
 }
 
 // startFirst runs _initialize in a first instance, and keeps its baseline.
