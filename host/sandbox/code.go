@@ -203,7 +203,8 @@ func hollowOut(ctx context.Context, made []byte, config wazero.RuntimeConfig, fo
 	}
 	added := slices.DeleteFunc(both, func(f string) bool { return slices.Contains(real, f) })
 	if len(real) != 1 || len(added) != 1 {
-		return nil, fmt.Errorf("native code is in %q, and of the hollow module in %q, where each should be one file", real, added)
+		return nil, fmt.Errorf("native code is in %q, and of the hollow module in %q, where each should be one file",
+			real, added)
 	}
 	return hollow, os.Rename(real[0], added[0])
 }
