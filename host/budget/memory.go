@@ -33,8 +33,8 @@ func (u Use) String() string { return useNames[u] }
 func Uses() []Use { return []Use{Instances, Results, State, Facts, Keys, Series} }
 
 // Total bounds the bytes that all plugins hold together. A plugin that holds no more than its part of them, were they
-// shared out evenly, is never refused, so that no plugin can take away what others need: at worst twice as much is
-// held.
+// shared out evenly among those that hold any, is never refused, so that no plugin can take away what others need: at
+// worst twice as much is held.
 type Total struct {
 	limit, held, plugins atomic.Int64
 }
@@ -62,6 +62,7 @@ type Memory struct {
 	total  *Total
 	near   func(m *Memory)
 	limit  atomic.Int64
+	shares atomic.Bool // in the total: it has held something
 	sum    atomic.Int64
 	held   [uses]atomic.Int64
 	closed atomic.Bool
@@ -72,7 +73,6 @@ type Memory struct {
 func NewMemory(plugin string, limit int64, total *Total, near func(*Memory)) *Memory {
 	m := &Memory{plugin: plugin, total: total, near: near}
 	m.limit.Store(limit)
-	total.plugins.Add(1)
 	return m
 }
 
@@ -83,7 +83,9 @@ func (m *Memory) Close() {
 	}
 	if m.closed.CompareAndSwap(false, true) {
 		m.total.held.Add(-m.sum.Load())
-		m.total.plugins.Add(-1)
+		if m.shares.Load() {
+			m.total.plugins.Add(-1)
+		}
 	}
 }
 
@@ -123,8 +125,11 @@ func (m *Memory) Room(bytes int64) error {
 	if sum > m.limit.Load() {
 		return m.refusal(bytes, fmt.Sprintf("plugins[%s].budget.memory", m.plugin), m.limit.Load())
 	}
-	all := m.total.limit.Load()
-	if m.total.held.Load()+bytes > all && sum > all/max(m.total.plugins.Load(), 1) {
+	all, sharers := m.total.limit.Load(), m.total.plugins.Load()
+	if !m.shares.Load() {
+		sharers++
+	}
+	if m.total.held.Load()+bytes > all && sum > all/sharers {
 		return m.refusal(bytes, "sandbox.totalMemory, of which all plugins hold "+sizeText(m.total.held.Load()), all)
 	}
 	return nil
@@ -132,13 +137,16 @@ func (m *Memory) Room(bytes int64) error {
 
 // Add holds so many bytes more, whatever the bounds are; a negative number gives them back.
 func (m *Memory) Add(u Use, bytes int64) {
-	if m == nil {
+	if m == nil || bytes == 0 {
 		return
 	}
 	m.held[u].Add(bytes)
 	sum := m.sum.Add(bytes)
 	if !m.closed.Load() {
 		m.total.held.Add(bytes)
+		if !m.shares.Load() && m.shares.CompareAndSwap(false, true) {
+			m.total.plugins.Add(1)
+		}
 	}
 	if limit := m.limit.Load(); bytes > 0 && m.near != nil && sum > limit-limit/5 {
 		m.near(m)

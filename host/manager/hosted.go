@@ -74,7 +74,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
 			klog.ErrorS(err, "Plugin isn't loaded")
-			h.limits.memory.Close()
+			h.limits.close()
 			m.chooser.leaveOut(err)
 			continue
 		case err != nil:
@@ -195,7 +195,7 @@ func (h *hosted) close() error {
 		}
 	}
 	h.before, h.present = nil, nil
-	h.limits.memory.Close()
+	h.limits.close()
 	return errors.Join(errs...)
 }
 

@@ -16,6 +16,7 @@ import (
 // limits bound what a plugin does in a time and holds, whichever of its versions runs: no swap gives it a fresh burst.
 type limits struct {
 	memory  *budget.Memory
+	shadow  *budget.Memory // as much again for the plugin's shadow, which must not be able to harm what runs
 	near    rate.Sometimes // says that the memory is nearly used up
 	deletes *budget.Deletes
 	logs    *sandbox.Logs
@@ -34,7 +35,17 @@ func newLimits(p config.Plugin, all *budget.Total) *limits {
 		waits: rate.Sometimes{Interval: time.Minute}, requests: map[string]*requests{},
 	}
 	l.memory = budget.NewMemory(p.Name, p.Budget.Memory.Value(), all, l.nearBudget)
+	l.shadow = budget.NewMemory(p.Name, p.Budget.Memory.Value(), all, l.nearBudget)
 	return l
+}
+
+// ofShadow returns the bounds of what the plugin's shadow does, which writes nothing.
+func (l *limits) ofShadow() *limits { return &limits{memory: l.shadow, logs: l.logs} }
+
+// close ends the plugin's part in what all plugins hold.
+func (l *limits) close() {
+	l.memory.Close()
+	l.shadow.Close()
 }
 
 // nearBudget says, once in a while, that a plugin may soon get no more memory.
@@ -71,6 +82,7 @@ func requestRate(p config.Plugin, f *plugins.Plugin, c *abi.Controller) (qps flo
 // reports whether keys that wait for deletes should ask again.
 func (l *limits) setBounds(p config.Plugin, g *generation) (again bool) {
 	l.memory.Set(p.Budget.Memory.Value())
+	l.shadow.Set(p.Budget.Memory.Value())
 	l.logs.Set(p.Budget.LogBytesPerSecond.Value())
 	for _, v := range g.versions {
 		r := l.requestsOf(p, g.loaded.Plugin, v.Manifest)

@@ -3,8 +3,11 @@ package manager
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/plugins"
 )
 
@@ -28,5 +31,23 @@ func TestRequestRates(t *testing.T) {
 			t.Errorf("%s that asks for %+v: %v and %d, expected %v and %d",
 				x.origin, x.asks, qps, burst, x.qps, x.burst)
 		}
+	}
+}
+
+// What a shadow takes leaves the plugin its own.
+func TestShadowsHaveMemoryOfTheirOwn(t *testing.T) {
+	all := budget.NewTotal(1 << 30)
+	p := config.Plugin{Name: "p"}
+	p.Budget.Memory = *resource.NewQuantity(100, resource.BinarySI)
+	l := newLimits(p, all)
+	if err := l.ofShadow().memory.Take(budget.Instances, 100); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.memory.Take(budget.Instances, 100); err != nil || all.Held() != 200 {
+		t.Errorf("%v, %d bytes are held", err, all.Held())
+	}
+	l.close()
+	if n := all.Held(); n != 0 {
+		t.Errorf("%d bytes are held for a plugin that is gone", n)
 	}
 }

@@ -273,7 +273,7 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 	h := newHosted(m, k, c.Name)
 	g, err := h.load(ctx, k, c)
 	if err != nil {
-		h.limits.memory.Close()
+		h.limits.close()
 		return err
 	}
 	h.install(g)

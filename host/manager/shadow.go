@@ -108,7 +108,7 @@ func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, 
 // loadShadow makes the generation of a shadow: it reads what it declares, and wakes nobody.
 func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *choice) (_ *generation,
 	err error) {
-	g, err := h.m.loader.open(ctx, k, c, h.limits)
+	g, err := h.m.loader.open(ctx, k, c, h.limits.ofShadow())
 	if err != nil {
 		return nil, err
 	}
