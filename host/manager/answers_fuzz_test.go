@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/state"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/module"
@@ -25,14 +30,26 @@ import (
 // seedsOfAKind is how many messages of each kind of effect a run of the tests has that doesn't fuzz.
 const seedsOfAKind = 4
 
-// FuzzAnswers has a plugin of many rights perform and answer whatever bytes there are, in a whole manager: none makes
-// the host panic, and each time the controller goes on with its next key.
+// FuzzAnswers has a plugin of many rights, of which it is granted some, perform and answer whatever bytes there are, in
+// a whole manager: none makes the host panic or has it send a request that the plugin isn't granted, and each time the
+// controller goes on with its next key.
 func FuzzAnswers(f *testing.F) {
 	w := newWorld(f)
-	w.begin()
+	audit := w.audit()
 	g := parrot(f)
 	w.place(g)
-	w.runs(g, state.SwapAdded)
+	w.configure(nil, func(k *config.Configuration) {
+		core, reading := []string{""}, []string{"get", "list", "watch"}
+		k.Plugins = []config.Plugin{{Name: "parrot", Grant: []config.Rule{
+			{APIGroups: core, Resources: []string{"configmaps", "pods", "namespaces"}, Verbs: reading},
+			{APIGroups: core, Resources: []string{"configmaps"}, Namespaces: []string{"default"},
+				Verbs: []string{"create", "update", "patch", "delete", "deletecollection"}},
+			{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"},
+				Verbs: []string{"create"}},
+		}}}
+	})
+	w.begin()
+	w.runs(g)
 	bystander, err := w.client.CoreV1().ConfigMaps("default").Create(f.Context(), &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "bystander"}}, metav1.CreateOptions{})
 	if err != nil {
@@ -79,10 +96,47 @@ func FuzzAnswers(f *testing.F) {
 					t.Fatalf("%s is %s: %s: %+v", c.Name, c.State, c.Message, c.Last)
 				}
 			}
+			if all := audit(); len(all) > 0 {
+				t.Fatalf("requests that the plugin isn't granted: %q", all)
+			}
 			say("after", nil, done) // again, for the one before may have deleted it
 			return exists(t, w.client, "done"), "no sync of it"
 		})
 	})
+}
+
+// granted are the requests that a manager of the parrot's grant may send.
+var granted = regexp.MustCompile(`^(` + strings.Join([]string{
+	`GET /(api|apis|healthz)`, `GET /api/v1`, `GET /apis/[a-z0-9.]+(/v[a-z0-9]+)?`, // what is served
+	`GET /api/v1/(namespaces|configmaps|pods)`, `GET /api/v1/namespaces/[a-z0-9-]+`,
+	`GET /api/v1/namespaces/[a-z0-9-]+/(configmaps|pods)(/[a-z0-9.-]+)?`,
+	`(POST|DELETE) /api/v1/namespaces/default/configmaps`,
+	`(PUT|PATCH|DELETE) /api/v1/namespaces/default/configmaps/[a-z0-9.-]+`,
+	`POST /apis/authorization.k8s.io/v1/subjectaccessreviews`,
+	`(POST|PATCH) (/api/v1|/apis/events.k8s.io/v1)/namespaces/[a-z0-9-]+/events(/[a-z0-9.-]+)?`,
+}, "|") + `)$`)
+
+// audit has what the manager sends looked at, and returns what tells of those requests that nobody is granted.
+func (w *world) audit() (others func() []string) {
+	var mu sync.Mutex
+	var all []string
+	next := w.config.Transport
+	w.config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		// whether there are objects of controllers that don't run
+		counts := r.URL.Query().Get("limit") == "1" && strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
+		if said := r.Method + " " + r.URL.EscapedPath(); !granted.MatchString(said) && !counts {
+			mu.Lock()
+			all = append(all, said)
+			mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
 }
 
 func exists(t *testing.T, client kubernetes.Interface, name string) bool {
@@ -253,7 +307,7 @@ func pick[T any](r *author, all ...T) T { return all[r.IntN(len(all))] }
 
 func (r *author) text() string {
 	o := r.about
-	return pick(r, "", "", "v1/configmaps", "v1/configmaps", "v1/configmaps", "default", "default", o.Name, o.Name,
+	return pick(r, "", "", "v1/configmaps", "v1/configmaps", "v1/configmaps", "default", "default", "kube-system", o.Name, o.Name,
 		string(o.UID), o.ResourceVersion, "v1/pods", "v1/pods/eviction", "status", "metadata.name", "metadata.labels[a]",
 		"authorization.k8s.io/v1/subjectaccessreviews", "Europe/Rome", "/apis/apps/v1/deployments?limit=1", "../..",
 		"a/../b", "a%2fb", "\xff\xfe", "\x00", "\n\x1b[2J", string(make([]byte, 300)), string(make([]byte, 70_000)))
@@ -272,5 +326,5 @@ func (r *author) bytes() []byte {
 	return pick(r, nil, some, object, cut, append(append([]byte{}, object...), some...),
 		[]byte(`[{"op":"add","path":"/metadata/labels","value":null},{"op":"add","path":"/metadata/labels/a","value":"b"}]`),
 		[]byte(`[{"op":"test"}]`), []byte(`{"metadata":{"labels":{"a":"b"}}}`), []byte(`{"metadata":[]}`), []byte(`{`),
-		[]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"bystander","namespace":"default"},"data":{"a":"b"}}`))
+		[]byte(`{"kind":"ConfigMap","metadata":{"name":"bystander","namespace":"default"},"data":{"a":"b"}}`))
 }

@@ -16,7 +16,11 @@ const docs = "../../docs/hostile-modules.md"
 // TestDocs: the page lists the corpus as the other tests have shown it to be.
 func TestDocs(t *testing.T) {
 	names := map[string]bool{}
-	for _, a := range append(slices.Clone(corpus), answers...) {
+	var summed []attack
+	for _, h := range hoarders {
+		summed = append(summed, h.attack)
+	}
+	for _, a := range slices.Concat(corpus, answers, summed) {
 		names[a.name] = true
 	}
 	var b strings.Builder
@@ -41,6 +45,14 @@ no object of the namespace changes.
 
 `)
 	listAttacks(t, &b, answers)
+	b.WriteString(`
+## By what many syncs hold together
+
+Each of their syncs keeps within all limits. They have a ` + "`budget.memory` of " + `10 to 100 MiB, no more than which is held, and the error says what the plugin holds and for what
+(TestMemoryIsSummed).
+
+`)
+	listAttacks(t, &b, summed)
 	if *update {
 		if err := os.WriteFile(docs, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
