@@ -15,7 +15,7 @@ type Use int
 
 // The uses.
 const (
-	Instances Use = iota // linear memory of instances of its module
+	Instances Use = iota // linear memory and native stacks of instances of its module
 	Results              // objects that were read live for a sync and aren't handed over yet
 	State                // what keys keep for their next syncs
 	Facts                // what keys have published

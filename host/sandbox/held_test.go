@@ -91,3 +91,36 @@ func TestMemoryThatWasNotAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// The native stack of deep calls, which an instance keeps, is charged as well.
+func TestNativeStacksAreCharged(t *testing.T) {
+	for _, interpreter := range []bool{false, true} {
+		memory := budget.NewMemory("guest", 64<<20, budget.NewTotal(1<<40), nil)
+		m := loadGuest(t, "tinygo arena", Options{Memory: memory, Interpreter: interpreter})
+		i, err := m.takeInstance(t.Context(), m.baseline.Load(), exportSync)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := i.nativeStack()
+		if before == 0 && !interpreter {
+			t.Error("no native stack is found: has wazero renamed it?")
+		}
+		i.call = invocation{export: exportSync, budget: DefaultBudget}
+		if _, err := i.exchange(t.Context(), i.sync, 1, func(b []byte) { b[0] = 'R' }); !errors.Is(err, ErrTrap) {
+			t.Errorf("endless recursion: %v", err)
+		}
+		grown := i.nativeStack() - before
+		if grown < 10_000 && !interpreter {
+			t.Errorf("the stack of a thousand calls has grown by %d bytes", grown)
+		}
+
+		held := memory.Held(budget.Instances)
+		if err := i.chargeMemory(i.memorySize()); err != nil || memory.Held(budget.Instances)-held != grown {
+			t.Errorf("%v, %d bytes more are held for %d bytes of stack", err, memory.Held(budget.Instances)-held, grown)
+		}
+		i.close()
+		if n := memory.Sum(); n != 0 {
+			t.Errorf("%d bytes are held for no instance", n)
+		}
+	}
+}

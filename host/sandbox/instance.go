@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -30,6 +31,7 @@ type instance struct {
 	globals            []api.MutableGlobal
 	alloc, sync        api.Function
 	stack              [1]uint64
+	stacks             [2]reflect.Value // of alloc and sync
 	idleSince          time.Time
 	charged            int64 // bytes of memory that the plugin's budget has taken for it
 	touched            int   // bytes of memory from the beginning that may hold something
@@ -95,6 +97,7 @@ func (m *Module) instantiate(ctx context.Context) (*instance, error) {
 	}
 	i := &instance{owner: m, module: module, memory: memory, alloc: module.ExportedFunction(exportAlloc),
 		sync: module.ExportedFunction(exportSync)}
+	i.stacks = [2]reflect.Value{stackOf(i.alloc), stackOf(i.sync)}
 	global := func(name string) api.MutableGlobal { return module.ExportedGlobal(name).(api.MutableGlobal) }
 	i.fuel, i.depth, i.pages = global(rewrite.FuelGlobal), global(rewrite.DepthGlobal), global(rewrite.PagesGlobal)
 	for _, name := range m.globals {
