@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -130,6 +131,8 @@ func (b *Barriers) Removed(key abi.KeyRef, g Gone) {
 
 // AwaitChange notes an object that should change in the store soon.
 func (b *Barriers) AwaitChange(key abi.KeyRef, o Stale) {
+	// Cloned: a guest's strings may point into a buffer that is used again.
+	o.Namespace, o.Name = strings.Clone(o.Namespace), strings.Clone(o.Name)
 	until := time.Now().Add(b.sight.Load().StaleWait)
 	b.mu.Lock()
 	defer b.mu.Unlock()

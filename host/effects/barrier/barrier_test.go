@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,5 +158,16 @@ func TestParked(t *testing.T) {
 	<-woken
 	if _, all := b.Parked(0); all != 1 {
 		t.Errorf("%d wait still", all)
+	}
+}
+
+// What a key waits for is its own, whatever becomes of the answer that the names were in.
+func TestWaitsForItsOwnNames(t *testing.T) {
+	b, key, answer := newBarriers(t, &versioned{}), abi.KeyRef{Name: "web"}, []byte("default/web-1")
+	in := func(from, to int) string { return unsafe.String(&answer[from], to-from) }
+	b.AwaitChange(key, Stale{Resource: pods, Namespace: in(0, 7), Name: in(8, 13)})
+	copy(answer, "another answer")
+	if o := b.keys[key].stale[0]; o.Namespace != "default" || o.Name != "web-1" {
+		t.Errorf("%q/%q is waited for", o.Namespace, o.Name)
 	}
 }
