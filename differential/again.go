@@ -9,7 +9,7 @@ import (
 )
 
 // replays is how often a world is played anew in which the two have differed.
-const replays = 10
+const replays = 40
 
 // situation is what the plugin had before it and what it did, from which it follows whether the two differ, but for
 // what upstream's controller picks at random.
