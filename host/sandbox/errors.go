@@ -72,6 +72,9 @@ func (p *HostPanic) Error() string {
 	return fmt.Sprintf("%s: %v: this is a bug of windlass's, not of the plugin's", p.Function, p.Value)
 }
 
+// errLimit is why a memory.grow was refused that goes beyond the limit of an instance.
+var errLimit = errors.New("beyond limits.memory")
+
 // abort is what host functions panic with to end the guest's call; wazero recovers it.
 type abort struct {
 	kind   error
@@ -105,7 +108,13 @@ func (i *instance) failure(err error) error {
 		}
 	}
 
-	if e.Kind == ErrTrap && i.refused != nil {
+	switch {
+	case e.Kind != ErrTrap || i.refused == nil:
+	case errors.Is(i.refused, errLimit):
+		e.Kind = ErrMemory
+		e.Detail = fmt.Sprintf("the module asked for more memory than its limit of %s, then: %s: raise limits.memory",
+			sizeText(int64(i.owner.limit)*pageSize), e.Detail)
+	default:
 		e.Kind, e.Detail, e.Cause = ErrMemory, "after a memory.grow that was refused: "+e.Detail, i.refused
 	}
 	return e

@@ -158,8 +158,7 @@ func hostGrow(i *instance, stack []uint64) {
 // growMemory reports whether there may be so many pages more.
 func (i *instance) growMemory(have, more uint32) error {
 	if limit := i.owner.limit; uint64(have)+uint64(more) > uint64(limit) {
-		return fmt.Errorf("the module asked for more memory than its limit of %s: raise limits.memory",
-			sizeText(int64(limit)*pageSize))
+		return errLimit
 	}
 	return i.chargeMemory(int(have+more) * pageSize)
 }
