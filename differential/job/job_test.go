@@ -11,13 +11,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/kubernetes/pkg/controller/job"
 
 	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/differential/world"
 	"github.com/windlass-dev/windlass/plugins/job"
 )
 
@@ -67,18 +67,7 @@ func alike(o runtime.Object) string {
 		return ""
 	}
 	text := fmt.Sprint(p.Spec.NodeName, p.Status.Phase, p.Annotations[batchv1.JobCompletionIndexAnnotation],
-		p.CreationTimestamp, p.DeletionTimestamp)
-	if owner := metav1.GetControllerOf(p); owner != nil {
-		text += string(owner.UID)
-	}
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			text += fmt.Sprint(c.Status, c.LastTransitionTime)
-		}
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		text += fmt.Sprint(c.RestartCount)
-	}
+		p.CreationTimestamp, p.DeletionTimestamp) + world.Lived(p)
 	return strings.TrimSpace(text)
 }
 

@@ -153,14 +153,8 @@ func (r *Rand) End(o metav1.Object) {
 	}
 }
 
-// Ranked says what of a pod the ranking of pods to delete looks at, beside where it is: among equals upstream takes
-// what its cache lists first. Ages of one order of magnitude go by UIDs, which are random where a controller has made
-// the pod, so the age of such a pod says nothing.
-func Ranked(p *corev1.Pod) string {
-	text := fmt.Sprint(p.Status.Phase, p.Annotations[corev1.PodDeletionCost], p.DeletionTimestamp, p.Finalizers)
-	if p.GenerateName == "" {
-		text += p.CreationTimestamp.String()
-	}
+// Lived says whose a pod is and how it has fared: since when it is ready or isn't, and how often it was restarted.
+func Lived(p *corev1.Pod) (text string) {
 	if owner := metav1.GetControllerOf(p); owner != nil {
 		text += string(owner.UID)
 	}
@@ -173,4 +167,15 @@ func Ranked(p *corev1.Pod) string {
 		text += fmt.Sprint(c.RestartCount)
 	}
 	return text
+}
+
+// Ranked says what of a pod the ranking of pods to delete looks at, beside where it is: among equals upstream takes
+// what its cache lists first. Ages of one order of magnitude go by UIDs, which are random where a controller has made
+// the pod, so the age of such a pod says nothing.
+func Ranked(p *corev1.Pod) string {
+	text := fmt.Sprint(p.Status.Phase, p.Annotations[corev1.PodDeletionCost], p.DeletionTimestamp, p.Finalizers)
+	if p.GenerateName == "" {
+		text += p.CreationTimestamp.String()
+	}
+	return text + Lived(p)
 }

@@ -77,16 +77,9 @@ func TestNoFolderForCode(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(folder, "nowhere"))
 
-	m, err := Load(t.Context(), module, Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close(context.WithoutCancel(t.Context()))
-	if got, _, err := syncOnce(m, []byte("s")); err != nil || got[0] != 1 || m.Precompiled() {
-		t.Errorf("%q, %v, precompiled: %v", got, err, m.Precompiled())
-	}
+	runCompiled(t, module, folder)
 
-	_, err = Load(t.Context(), module, Options{Name: "guest", Helpers: helpers, Untrusted: true})
+	_, err := Load(t.Context(), module, Options{Name: "guest", Helpers: helpers, Untrusted: true})
 	if err == nil || !strings.Contains(err.Error(), "folder for native code") {
 		t.Error(err)
 	}
@@ -96,9 +89,7 @@ func TestNoFolderForCode(t *testing.T) {
 // and limit, and is made anew otherwise.
 func TestRewritten(t *testing.T) {
 	folder, module := t.TempDir(), guestModule(t, guests[0])
-	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
-		t.Fatal(err)
-	}
+	compileUnfit(t, module, folder)
 
 	files, err := filepath.Glob(filepath.Join(folder, "rewritten-*.wasm"))
 	if err != nil || len(files) != 1 {
@@ -106,11 +97,6 @@ func TestRewritten(t *testing.T) {
 	}
 	if err := os.WriteFile(files[0], []byte("no module"), 0o600); err != nil { // so that its use shows
 		t.Fatal(err)
-	}
-	for _, f := range nativeCode(t, folder) {
-		if err := os.Rename(f, f+"0"); err != nil { // as another version of wazero names it
-			t.Fatal(err)
-		}
 	}
 
 	other, err := rewrite.WithShortNames(module, "main.")
@@ -141,26 +127,24 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-func nativeCode(t *testing.T, folder string) []string {
+// compileUnfit compiles a module, and leaves its native code as another version of wazero names it.
+func compileUnfit(t *testing.T, module []byte, folder string) {
+	t.Helper()
+	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
 	files, err := nativeFiles(folder)
 	if err != nil || len(files) != 1 {
 		t.Fatalf("native code: %v, %v", files, err)
 	}
-	return files
-}
-
-// TestHollow: where native code doesn't fit, nothing of the module without code runs that is there beside it.
-func TestHollow(t *testing.T) {
-	folder, module := t.TempDir(), guestModule(t, guests[0])
-	if err := Compile(t.Context(), module, DefaultMemoryLimit, folder); err != nil {
+	if err := os.Rename(files[0], files[0]+"0"); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range nativeCode(t, folder) {
-		if err := os.Rename(f, f+"0"); err != nil {
-			t.Fatal(err)
-		}
-	}
+}
 
+// runCompiled loads a guest whose native code doesn't fit: it is compiled and runs all the same.
+func runCompiled(t *testing.T, module []byte, folder string) {
+	t.Helper()
 	m, err := Load(t.Context(), module, Options{Name: "guest", Helpers: helpers, Code: os.DirFS(folder)})
 	if err != nil {
 		t.Fatal(err)
@@ -169,4 +153,11 @@ func TestHollow(t *testing.T) {
 	if got, _, err := syncOnce(m, []byte("s")); err != nil || got[0] != 1 || m.Precompiled() {
 		t.Errorf("%q, %v, precompiled: %v", got, err, m.Precompiled())
 	}
+}
+
+// TestHollow: where native code doesn't fit, nothing of the module without code runs that is there beside it.
+func TestHollow(t *testing.T) {
+	folder, module := t.TempDir(), guestModule(t, guests[0])
+	compileUnfit(t, module, folder)
+	runCompiled(t, module, folder)
 }
