@@ -1,13 +1,7 @@
 package manager
 
 import (
-	"encoding/binary"
-	"encoding/json"
-	"fmt"
-	"math"
-	"math/rand/v2"
 	"net/http"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/module"
+	"github.com/windlass-dev/windlass/test/messages"
 )
 
 // seedsOfAKind is how many messages of each kind of effect a run of the tests has that doesn't fuzz.
@@ -56,13 +50,13 @@ func FuzzAnswers(f *testing.F) {
 		f.Fatal(err)
 	}
 
-	r := &author{Rand: rand.New(rand.NewPCG(1, 1)), about: bystander}
+	r := messages.NewAuthor(1, bystander)
 	for range seedsOfAKind {
 		answer := &abi.SyncResponse{}
-		r.fill(reflect.ValueOf(answer).Elem(), 3)
+		r.Fill(answer, 3)
 		f.Add([]byte{}, abi.AppendResponse(nil, answer))
 		for kind := range abi.EffectZone + 2 {
-			e := r.effect(kind)
+			e := r.Effect(kind)
 			f.Add(abi.AppendPerform(nil, &abi.PerformRequest{Effects: e}), []byte{})
 			f.Add([]byte{}, abi.AppendResponse(nil, &abi.SyncResponse{Effects: e}))
 		}
@@ -78,7 +72,7 @@ func FuzzAnswers(f *testing.F) {
 		maps := w.client.CoreV1().ConfigMaps("default")
 		say := func(name string, perform, answer []byte) {
 			o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name},
-				BinaryData: map[string][]byte{"says": said(perform, answer)}}
+				BinaryData: map[string][]byte{"says": messages.Said(perform, answer)}}
 			if _, err := maps.Create(t.Context(), o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 				t.Fatal(err)
 			}
@@ -155,17 +149,6 @@ func configMapBytes(t testing.TB, name string) []byte {
 	return b
 }
 
-// saidMark begins what a parrot says; it is in no text.
-const saidMark = "\xf5say\xf5it\xf5"
-
-// said is what a parrot finds in the snapshot: what it performs and answers.
-func said(perform, answer []byte) []byte {
-	b := append([]byte(saidMark), 0, 0, 0, 0, 0, 0, 0, 0)
-	binary.LittleEndian.PutUint32(b[8:], uint32(len(perform)))
-	binary.LittleEndian.PutUint32(b[12:], uint32(len(answer)))
-	return append(append(b, perform...), answer...)
-}
-
 // parrot returns a plugin that performs and answers what is said in its key's config map.
 func parrot(t testing.TB) *guest {
 	maps, pods := abi.Resource{Version: "v1", Name: "configmaps"}, abi.Resource{Version: "v1", Name: "pods"}
@@ -197,135 +180,5 @@ func parrot(t testing.TB) *guest {
 			{Name: "parrot_seconds", Help: "A histogram.", Type: abi.MetricHistogram, Buckets: []float64{1, 2}},
 		}}
 
-	manifest, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mark := binary.LittleEndian.Uint64([]byte(saidMark))
-	return &guest{"parrot", "1", module.Assemble(t, fmt.Sprintf(parrotText, bytesText(manifest), 16<<32|len(manifest),
-		mark))}
-}
-
-// parrotText is the module, in which are its manifest, where that is, and the mark.
-const parrotText = `(module
-  (import "windlass" "perform" (func $perform (param i32 i32) (result i32)))
-  (memory (export "memory") 1)
-  (global $size (mut i32) (i32.const 0))
-  (data (i32.const 16) "%s")
-  (func (export "windlass_abi_v1"))
-  (func (export "windlass_alloc") (param i32) (result i32)
-    (global.set $size (local.get 0))
-    (drop (memory.grow (i32.shr_u (i32.add (local.get 0) (i32.const 0x1ffff)) (i32.const 16))))
-    (i32.const 65536))
-  (func (export "windlass_manifest") (result i64) (i64.const %d))
-  (func (export "windlass_configure") (result i64) (i64.const 0))
-  (func (export "windlass_sync") (result i64) (local $at i32) (local $end i32)
-    (local.set $at (i32.const 65536))
-    (local.set $end (i32.add (i32.const 65520) (global.get $size)))
-    (loop $look
-      (if (i32.ge_s (local.get $at) (local.get $end)) (then (return (i64.const 0))))
-      (if (i64.ne (i64.load (local.get $at)) (i64.const %d)) (then
-        (local.set $at (i32.add (local.get $at) (i32.const 1)))
-        (br $look))))
-    (local.set $end (i32.load offset=8 (local.get $at)))
-    (if (local.get $end) (then (drop (call $perform (i32.add (local.get $at) (i32.const 16)) (local.get $end)))))
-    (i64.or
-      (i64.shl (i64.extend_i32_u (i32.add (i32.add (local.get $at) (i32.const 16)) (local.get $end))) (i64.const 32))
-      (i64.extend_i32_u (i32.load offset=12 (local.get $at))))))
-`
-
-// author makes up messages: some of what is in them could be meant well.
-type author struct {
-	*rand.Rand
-	about *corev1.ConfigMap
-}
-
-// effect makes up one effect of a kind, of which at least the resource is often one that there is.
-func (r *author) effect(kind abi.EffectKind) []abi.Effect {
-	var e abi.Effect
-	r.fill(reflect.ValueOf(&e).Elem(), 2)
-	e.Kind = kind
-	if kind == abi.EffectGroup {
-		e.Members = append(r.effect(pick(r, abi.EffectGet, abi.EffectPatch, abi.EffectCreate)), r.effect(abi.EffectList)...)
-	} else if r.IntN(4) > 0 {
-		e.Members = nil
-	}
-	return []abi.Effect{e}
-}
-
-// meant returns what a field of a message should hold to be of effect.
-func (r *author) meant(field string) (text string, ok bool) {
-	o := r.about
-	text, ok = map[string]string{"Resource": "v1/configmaps", "Subresource": "", "Namespace": "default", "Name": o.Name,
-		"UID": string(o.UID), "Version": o.ResourceVersion, "Path": "/apis/apps/v1/deployments", "Kind": "ConfigMap",
-		"APIVersion": "v1"}[field]
-	return text, ok && r.IntN(8) > 0
-}
-
-// fill puts something into each field; lists and what they hold are so deep at most.
-func (r *author) fill(v reflect.Value, deep int) {
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if text, ok := r.meant(v.Type().Field(i).Name); ok && v.Field(i).Kind() == reflect.String {
-				v.Field(i).SetString(text)
-			} else {
-				r.fill(v.Field(i), deep)
-			}
-		}
-	case reflect.Pointer:
-		if deep > 0 && r.IntN(2) == 0 {
-			v.Set(reflect.New(v.Type().Elem()))
-			r.fill(v.Elem(), deep-1)
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			v.SetBytes(r.bytes())
-		} else if deep > 0 {
-			n := r.IntN(4)
-			v.Set(reflect.MakeSlice(v.Type(), n, n))
-			for i := range n {
-				r.fill(v.Index(i), deep-1)
-			}
-		}
-	case reflect.String:
-		v.SetString(r.text())
-	case reflect.Bool:
-		v.SetBool(r.IntN(3) == 0)
-	case reflect.Float64:
-		v.SetFloat(pick(r, 0, 1, -1, math.NaN(), math.Inf(1), math.MaxFloat64))
-	default:
-		n := pick(r, int64(r.IntN(4)), int64(r.IntN(4)), int64(r.IntN(25)), -1, math.MaxInt64, math.MinInt64)
-		if v.Kind() == reflect.Int32 {
-			n = int64(int32(n))
-		}
-		v.SetInt(n)
-	}
-}
-
-func pick[T any](r *author, all ...T) T { return all[r.IntN(len(all))] }
-
-func (r *author) text() string {
-	o := r.about
-	return pick(r, "", "", "v1/configmaps", "v1/configmaps", "v1/configmaps", "default", "default", "kube-system", o.Name,
-		o.Name,
-		string(o.UID), o.ResourceVersion, "v1/pods", "v1/pods/eviction", "status", "metadata.name", "metadata.labels[a]",
-		"authorization.k8s.io/v1/subjectaccessreviews", "Europe/Rome", "/apis/apps/v1/deployments?limit=1", "../..",
-		"a/../b", "a%2fb", "\xff\xfe", "\x00", "\n\x1b[2J", string(make([]byte, 300)), string(make([]byte, 70_000)))
-}
-
-func (r *author) bytes() []byte {
-	object, err := r.about.Marshal()
-	if err != nil {
-		panic(err)
-	}
-	some := make([]byte, r.IntN(100))
-	for i := range some {
-		some[i] = byte(r.Uint32())
-	}
-	cut := object[:r.IntN(len(object))]
-	return pick(r, nil, some, object, cut, append(append([]byte{}, object...), some...),
-		[]byte(`[{"op":"add","path":"/metadata/labels","value":null},{"op":"add","path":"/metadata/labels/a","value":"b"}]`),
-		[]byte(`[{"op":"test"}]`), []byte(`{"metadata":{"labels":{"a":"b"}}}`), []byte(`{"metadata":[]}`), []byte(`{`),
-		[]byte(`{"kind":"ConfigMap","metadata":{"name":"bystander","namespace":"default"},"data":{"a":"b"}}`))
+	return &guest{"parrot", "1", messages.Parrot(t, m)}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,7 +24,9 @@ type chooser struct {
 	source  *oci.Source
 	shadows *oci.Source // of their images
 	leaders *leaders
-	said    map[string]bool // by who holds manager.changing
+	// said is what was said once, accepted the configuration that was last chosen for: by who holds manager.changing.
+	said     map[string]bool
+	accepted *config.Configuration
 
 	last atomic.Pointer[look]
 }
@@ -85,35 +84,33 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 		leave(p)
 	}
 
-	gone := removedPlugins(k, runs, found)
-	known := append(slices.Clip(found), gone...) // who removes a file makes no mistake in the configuration
-	// What isn't there may be in a file that can't be used: that is no reason not to run the others.
-	excused := len(problems) > 0
-	if err := images.checkConfigured(k, known); err != nil {
-		if !excused {
-			return nil, err
+	// What isn't there may be in a file that can't be used, or has been removed: that is no reason not to run the others.
+	excused := len(problems) > 0 || x.accepted != nil && !namesMore(k, x.accepted)
+	excuse := func(err error) error {
+		if err = because(err, problems...); err == nil || !excused {
+			return err
 		}
-		leave(because(err, problems...))
+		leave(err)
+		return nil
+	}
+	if err := excuse(images.checkConfigured(k, found)); err != nil {
+		return nil, err
 	}
 
-	names, aliases := plugins.Controllers(known)
-	switch err := config.CheckNames(k.Controllers, names, aliases); {
-	case err != nil && images.hasUnknown():
-		x.sayOnce(err.Error(), func() {
-			klog.InfoS("Unknown name: it may be a controller of a plugin whose image hasn't been pulled yet", "err", err.Error())
+	names, aliases := plugins.Controllers(found)
+	unknown := errors.Join(config.CheckNames(k.Controllers, names, aliases), x.leaders.election.CheckGroups(names, aliases))
+	if unknown != nil && images.hasUnknown() {
+		x.sayOnce(unknown.Error(), func() {
+			klog.InfoS("Unknown name: it may be a controller of a plugin whose image hasn't been pulled yet", "err", unknown.Error())
 		})
-	case err != nil && excused:
-		leave(because(err, problems...))
-	case err != nil:
+	} else if err := excuse(unknown); err != nil {
 		return nil, err
 	}
 	if !images.hasUnknown() {
 		x.tellMissing(k.Controllers, names)
 	}
 
-	if err := x.leaders.setAliases(names, aliases, images.hasUnknown()); err != nil {
-		return nil, because(err, problems...)
-	}
+	x.leaders.aliases.Store(&aliases)
 	list := config.Canonical(k.Controllers, aliases)
 	var all []*choice
 	for _, f := range found {
@@ -140,28 +137,21 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 		x.sayOnce(list+" enables none", func() { klog.InfoS("No controller is enabled: nothing runs", "controllers", list) })
 	}
 
+	x.accepted = k
 	x.last.Store(&look{leftOut, catalogue(found, k.Controllers, aliases)})
 	return all, nil
 }
 
-// removedPlugins returns the plugins that run from files which have been removed from the plugin folder.
-func removedPlugins(k *config.Configuration, runs, found []plugins.Found) (all []plugins.Found) {
-	for _, f := range runs {
-		if k.PluginFolder == "" || f.Origin == plugins.OriginBuiltin ||
-			filepath.Dir(f.Origin) != filepath.Clean(k.PluginFolder) ||
-			slices.ContainsFunc(found, func(x plugins.Found) bool { return x.Name == f.Name }) {
-			continue
-		}
-		if _, err := os.Lstat(f.Origin); errors.Is(err, fs.ErrNotExist) {
-			all = append(all, f)
-		}
-	}
-	return all
+// namesMore reports whether a configuration names plugins or controllers that the one before doesn't.
+func namesMore(k, before *config.Configuration) bool {
+	return slices.ContainsFunc(k.Plugins, func(p config.Plugin) bool {
+		return !slices.ContainsFunc(before.Plugins, func(q config.Plugin) bool { return p.Name == q.Name })
+	}) || slices.ContainsFunc(k.Controllers, func(name string) bool { return !slices.Contains(before.Controllers, name) })
 }
 
 // because adds to an error that something wasn't found which files can't be used, for one of them may have it.
 func because(err error, broken ...error) error {
-	if broken := errors.Join(broken...); broken != nil {
+	if broken := errors.Join(broken...); err != nil && broken != nil {
 		return fmt.Errorf("%w; what isn't there may be in a plugin that can't be used: %w", err, broken)
 	}
 	return err

@@ -121,15 +121,6 @@ func (x *leaders) clientFor(c *abi.Controller) func(*rest.Config) (*http.Client,
 	return nil
 }
 
-// setAliases takes the names of the controllers that were found, by which groups may name them.
-func (x *leaders) setAliases(names []string, aliases map[string]string, coming bool) error {
-	if err := x.election.CheckGroups(names, aliases); err != nil && !coming {
-		return err
-	}
-	x.aliases.Store(&aliases)
-	return nil
-}
-
 // groupOf returns a controller's group, nil where there is no election. What is a part of another controller is where
 // that is.
 func (x *leaders) groupOf(c *abi.Controller) *group {

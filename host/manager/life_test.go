@@ -251,6 +251,13 @@ func TestShadow(t *testing.T) {
 	w.configure(nil, func(k *config.Configuration) { k.Plugins = nil })
 	w.eventually("the shadow is gone", func(s *state.Status) bool { return pluginOf(s, "greeter").Shadow == "" })
 	w.runs(live)
+	w.m.changing.Lock()
+	defer w.m.changing.Unlock()
+	for _, s := range w.m.roster.slots() {
+		if s.SetShadow(nil) != nil {
+			t.Errorf("controller %s still gives its calls to the shadow", s.Name())
+		}
+	}
 }
 
 // A configuration that can't be read or doesn't fit isn't applied; what runs goes on, and the next one is applied.
@@ -307,6 +314,51 @@ func TestABrokenFileAtTheStart(t *testing.T) {
 	w.eventually("nothing is left out", func(s *state.Status) bool {
 		return len(s.LeftOut) == 0 && s.Controllers[1].Workers == 2
 	})
+}
+
+// The file of a plugin that the configuration names may be removed, whether it runs or can't be used: that is told, and
+// what else the configuration says goes on being applied.
+func TestAConfiguredFileIsRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source = plugins.Folder(w.folder)
+	first, second := greeter(t, "first", "a", ""), greeter(t, "second", "b", "")
+	w.place(first)
+	w.place(second)
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "first"}, {Name: "second"}}
+		k.Controllers = []string{"*", "first-0"}
+	})
+	w.begin()
+	w.made("a")
+
+	leftOut := func(s *state.Status) string { return strings.Join(s.LeftOut, " ") }
+	for workers, broken := range []bool{false, true} {
+		if broken {
+			w.placeBytes("first", first.wasm[:100])
+			w.eventually("it is told", func(s *state.Status) bool { return strings.Contains(leftOut(s), "first.wasm") })
+		}
+		if err := os.Remove(filepath.Join(w.folder, "first.wasm")); err != nil {
+			t.Fatal(err)
+		}
+		w.look()
+		w.eventually("it isn't there", func(s *state.Status) bool {
+			return len(s.Controllers) == 1 && strings.Contains(leftOut(s), `no plugin "first" was found`) &&
+				strings.Contains(leftOut(s), `"first-0" is not in the list`) && !strings.Contains(leftOut(s), "first.wasm")
+		})
+
+		w.configure(nil, func(k *config.Configuration) { k.Plugins[1].Workers = int32(workers + 2) })
+		w.eventually("the other plugin's workers", func(s *state.Status) bool {
+			return s.Refused == "" && s.Controllers[0].Workers == workers+2
+		})
+	}
+	w.configure(nil, func(k *config.Configuration) { k.Plugins = append(k.Plugins, config.Plugin{Name: "nobody"}) })
+	w.eventually("what was never there is refused", func(s *state.Status) bool { return strings.Contains(s.Refused, `"nobody"`) })
+
+	w.place(first)
+	w.configure(nil, func(k *config.Configuration) { k.Plugins = k.Plugins[:2] })
+	w.runs(first, state.SwapRemoved, state.SwapAdded)
+	w.eventually("nothing is left out", func(s *state.Status) bool { return s.Refused == "" && leftOut(s) == "" })
 }
 
 // Settings that don't fit a plugin are its trouble alone: grants, its own as well, and what else the configuration says

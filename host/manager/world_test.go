@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -337,7 +336,7 @@ func greeter(t *testing.T, name, says, body string, change ...func(*abi.Manifest
 	}
 	answer := abi.AppendResponse(nil, &abi.SyncResponse{Effects: []abi.Effect{{Kind: abi.EffectCreate,
 		Resource: "v1/configmaps", Namespace: "default", Name: says, Object: object, Tolerate: abi.TolerateAlreadyExists}}})
-	return &guest{name, says, module.Assemble(t, fmt.Sprintf(greeterText, bytesText(manifest), bytesText(answer),
+	return &guest{name, says, module.Assemble(t, fmt.Sprintf(greeterText, module.Escape(manifest), module.Escape(answer),
 		16<<32|len(manifest), body, 32768<<32|len(answer)))}
 }
 
@@ -360,11 +359,3 @@ const greeterText = `(module
   (func (export "windlass_manifest") (result i64) (i64.const %d))
   (func (export "windlass_configure") (result i64) (i64.const 0))
   (func (export "windlass_sync") (result i64) %s (i64.const %d)))`
-
-func bytesText(b []byte) string {
-	var text bytes.Buffer
-	for _, x := range b {
-		fmt.Fprintf(&text, "\\%02x", x)
-	}
-	return text.String()
-}

@@ -16,11 +16,6 @@ import (
 func performs(t *testing.T, e abi.Effect) Module {
 	t.Helper()
 	request := abi.AppendPerform(nil, &abi.PerformRequest{Effects: []abi.Effect{e}})
-	var data strings.Builder
-	for _, b := range request {
-		fmt.Fprintf(&data, "\\%02x", b)
-	}
-
 	wasm := testmodule.Assemble(t, fmt.Sprintf(`(module
 		(import "windlass" "perform" (func $perform (param i32 i32) (result i32)))
 		(memory (export "memory") 1)
@@ -31,7 +26,7 @@ func performs(t *testing.T, e abi.Effect) Module {
 		(func (export "windlass_configure") (result i64) (i64.const 0))
 		(func (export "windlass_sync") (result i64)
 			(drop (call $perform (i32.const 1024) (i32.const %d)))
-			(i64.const 0)))`, data.String(), len(request)))
+			(i64.const 0)))`, testmodule.Escape(request), len(request)))
 	m, err := sandbox.Load(t.Context(), wasm, sandbox.Options{Name: "p"})
 	if err != nil {
 		t.Fatal(err)

@@ -103,15 +103,11 @@ func assembleSimple(t *testing.T, sync string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var escaped strings.Builder
-	for _, b := range manifest {
-		fmt.Fprintf(&escaped, `\%02x`, b)
-	}
 	source, err := os.ReadFile("testdata/simple.wat")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.NewReplacer("(; manifest ;)", escaped.String(), "(; manifest at ;)",
+	text := strings.NewReplacer("(; manifest ;)", module.Escape(manifest), "(; manifest at ;)",
 		fmt.Sprintf("0x%08x%08x", 16, len(manifest)), "(; sync ;)", sync).Replace(string(source))
 	return module.Assemble(t, text)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/module"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
@@ -52,7 +52,7 @@ func hoards(t testing.TB) []byte {
     (memory.fill (i32.const 65536) (i32.const 1) (i32.const 33554432))
     (loop $l (drop (call $perform (i32.const 8192) (i32.const %d))) (br $l))
     (i64.const 0)))
-`, escaped(list), len(list)), func(c *abi.Controller) {
+`, module.Escape(list), len(list)), func(c *abi.Controller) {
 		c.Workers = syncsAtOnce
 		c.Writes[0].Verbs = append(c.Writes[0].Verbs, "list")
 	})
@@ -79,7 +79,7 @@ func answering(t testing.TB, name string, r *abi.SyncResponse) []byte {
   (; plugin ;)
   (data (i32.const 65536) "%s")
   (func (export "windlass_sync") (result i64) (i64.const 0x%08x%08x)))
-`, escaped(b), 65536, len(b)), nil)
+`, module.Escape(b), 65536, len(b)), nil)
 }
 
 // TestMemoryIsSummed: what a plugin holds is bounded as a whole, whatever it is and however many of its syncs hold it;
@@ -140,13 +140,4 @@ func TestMemoryIsSummed(t *testing.T) {
 		t.Errorf("all plugins hold %d bytes of %d", p.Held, p.Limit)
 	}
 	windlass.Account(t, client, namespace)
-}
-
-// escaped is a text of bytes as .wat has it.
-func escaped(b []byte) string {
-	var s strings.Builder
-	for _, x := range b {
-		fmt.Fprintf(&s, "\\%02x", x)
-	}
-	return s.String()
 }

@@ -1,10 +1,12 @@
 package module
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +40,15 @@ func BuildWithGo(t testing.TB, plugin string) []byte {
 		t.Fatal(err)
 	}
 	return wasm
+}
+
+// Escape returns bytes as a string of WebAssembly's text format has them.
+func Escape(b []byte) string {
+	var text strings.Builder
+	for _, x := range b {
+		fmt.Fprintf(&text, `\%02x`, x)
+	}
+	return text.String()
 }
 
 // Assemble makes a module of WebAssembly's text format; further arguments go to the assembler.

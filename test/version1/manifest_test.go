@@ -48,7 +48,7 @@ func TestManifests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wasm := module.Assemble(t, fmt.Sprintf(withManifest, escapeBytes(manifest), len(manifest)))
+			wasm := module.Assemble(t, fmt.Sprintf(withManifest, module.Escape(manifest), len(manifest)))
 
 			for _, built := range [][]byte{wasm, slices.Concat(wasm, manifestSection(manifest))} {
 				found, problems := findPlugins(t, map[string][]byte{"plugin": built})
@@ -85,13 +85,4 @@ func TestManifests(t *testing.T) {
 func manifestSection(manifest []byte) []byte {
 	content := append([]byte("\x11windlass.manifest"), manifest...)
 	return append(wire.AppendVarint([]byte{0}, uint64(len(content))), content...)
-}
-
-// escapeBytes writes bytes as WebAssembly's text format has them.
-func escapeBytes(b []byte) string {
-	var text strings.Builder
-	for _, c := range b {
-		fmt.Fprintf(&text, `\%02x`, c)
-	}
-	return text.String()
 }

@@ -98,6 +98,11 @@ func (p *Process) AwaitReady(t testing.TB) {
 	end := time.Now().Add(most)
 	cluster.Poll(t, 20*time.Millisecond, cluster.Patience, "windlass is ready", func() (bool, string) {
 		ready, seen := p.Ready()
+		select {
+		case <-p.ended:
+			t.Fatalf("windlass (process %d) ended before it was ready: %v\n%s", p.PID, p.err, cluster.Tail(p.log))
+		default:
+		}
 		if !ready && time.Now().After(end) {
 			t.Fatalf("windlass (process %d) is not ready after %v: %s\n%s", p.PID, most, seen, cluster.Tail(p.log))
 		}
