@@ -98,10 +98,12 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	}
 
 	names, aliases := plugins.Controllers(found)
-	unknown := errors.Join(config.CheckNames(k.Controllers, names, aliases), x.leaders.election.CheckGroups(names, aliases))
+	unknown := errors.Join(config.CheckNames(k.Controllers, names, aliases),
+		x.leaders.election.CheckGroups(names, aliases))
 	if unknown != nil && images.hasUnknown() {
 		x.sayOnce(unknown.Error(), func() {
-			klog.InfoS("Unknown name: it may be a controller of a plugin whose image hasn't been pulled yet", "err", unknown.Error())
+			klog.InfoS("Unknown name: it may be a controller of a plugin whose image hasn't been pulled yet", "err",
+				unknown.Error())
 		})
 	} else if err := excuse(unknown); err != nil {
 		return nil, err

@@ -95,8 +95,8 @@ func pick[T any](r *Author, all ...T) T { return all[r.IntN(len(all))] }
 
 func (r *Author) text() string {
 	o := r.About
-	return pick(r, "", "", "v1/configmaps", "v1/configmaps", "v1/configmaps", o.Namespace, o.Namespace, "kube-system", o.Name,
-		o.Name,
+	return pick(r, "", "", "v1/configmaps", "v1/configmaps", "v1/configmaps", o.Namespace, o.Namespace, "kube-system",
+		o.Name, o.Name,
 		string(o.UID), o.ResourceVersion, "v1/pods", "v1/pods/eviction", "status", "metadata.name", "metadata.labels[a]",
 		"authorization.k8s.io/v1/subjectaccessreviews", "Europe/Rome", "/apis/apps/v1/deployments?limit=1", "../..",
 		"a/../b", "a%2fb", "\xff\xfe", "\x00", "\n\x1b[2J", string(make([]byte, 300)), string(make([]byte, 70_000)))
