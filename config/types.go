@@ -229,8 +229,8 @@ type Rule struct {
 type Budget struct {
 	// Memory is how many bytes the plugin may hold at once, all its controllers, instances and versions together: a
 	// quantity from 1Mi. It counts the memory and stacks of the module's instances, objects that are read live, state,
-	// facts, keys that syncs have woken, and series of metrics. A sync that needs more fails; `windlass top` shows what is
-	// held. Default: 512Mi.
+	// facts, keys that syncs have woken, series of metrics, and recordings. A sync that needs more fails; `windlass top`
+	// shows what is held. Default: 512Mi.
 	Memory resource.Quantity `json:"memory"`
 	// DeletesPerMinute is how many deletes, evictions and deletes of collections (one each, whatever is in them) all of
 	// the plugin's controllers together may send in any minute. A key that needs more waits. A restart of the manager

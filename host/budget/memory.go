@@ -15,22 +15,23 @@ type Use int
 
 // The uses.
 const (
-	Instances Use = iota // linear memory and native stacks of instances of its module
-	Results              // objects that were read live for a sync and aren't handed over yet
-	State                // what keys keep for their next syncs
-	Facts                // what keys have published
-	Keys                 // keys that its syncs have woken and that aren't done
-	Series               // series of its metrics
+	Instances  Use = iota // linear memory and native stacks of instances of its module
+	Results               // objects that were read live for a sync and aren't handed over yet
+	State                 // what keys keep for their next syncs
+	Facts                 // what keys have published
+	Keys                  // keys that its syncs have woken and that aren't done
+	Series                // series of its metrics
+	Recordings            // the last syncs of its controllers
 	uses
 )
 
-var useNames = [uses]string{"instances", "results", "state", "facts", "keys", "series"}
+var useNames = [uses]string{"instances", "results", "state", "facts", "keys", "series", "recordings"}
 
 // String returns the use's name in metrics, errors and tables.
 func (u Use) String() string { return useNames[u] }
 
 // Uses returns all uses.
-func Uses() []Use { return []Use{Instances, Results, State, Facts, Keys, Series} }
+func Uses() []Use { return []Use{Instances, Results, State, Facts, Keys, Series, Recordings} }
 
 // Total bounds the bytes that all plugins hold together. A plugin that holds no more than its part of them, were they
 // shared out evenly among those that hold any, is never refused, so that no plugin can take away what others need: at

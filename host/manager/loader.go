@@ -136,6 +136,7 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 
 	waits := l.metrics.OverBudget.WithLabelValues(p.Manifest.Name, "deletes")
 	ring := l.recordings.ringFor(manifest.Name)
+	ring.CountIn(h.limits.memory)
 	source, err := l.recorded(k, p, c)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 )
 
 // DefaultBytes is how large a ring may grow where nothing else is said.
@@ -28,8 +29,9 @@ type Ring struct {
 	saver      *Saver
 
 	mu      sync.Mutex
-	buf     []byte // grown to most
-	start   int    // of the oldest sync
+	memory  *budget.Memory // of the plugin, which buf counts in
+	buf     []byte         // grown to most
+	start   int            // of the oldest sync
 	used    int
 	count   int
 	sources map[uint32]*source // of the syncs in the ring
@@ -71,8 +73,20 @@ func (r *Ring) Resize(bytes int) {
 	if len(r.buf) > most {
 		smaller := make([]byte, most)
 		r.read(smaller[:r.used], 0)
+		r.memory.Add(budget.Recordings, int64(len(smaller)-len(r.buf)))
 		r.buf, r.start = smaller, 0
 	}
+}
+
+// CountIn has what the ring keeps count in a plugin's memory from now on, of which it takes at most half: the syncs
+// themselves need the rest.
+func (r *Ring) CountIn(m *budget.Memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := int64(len(r.buf))
+	r.memory.Add(budget.Recordings, -held)
+	r.memory = m
+	m.Add(budget.Recordings, held)
 }
 
 // Controller is the name of the controller whose syncs the ring holds.
@@ -129,6 +143,9 @@ func (r *Ring) putSync(s *source, sync []byte) {
 		return
 	}
 	r.growFor(need)
+	if need > len(r.buf) {
+		return
+	}
 	for r.used+need > len(r.buf) {
 		r.dropOldest()
 	}
@@ -142,13 +159,22 @@ func (r *Ring) putSync(s *source, sync []byte) {
 	r.count++
 }
 
-// growFor makes the ring larger while it may be, so that nothing is dropped yet.
+// growFor makes the ring larger while it may be, so that nothing is dropped yet. Where the plugin's memory has no room,
+// it stays as it is.
 func (r *Ring) growFor(need int) {
 	most := int(r.most.Load())
 	if r.used+need <= len(r.buf) || len(r.buf) == most {
 		return
 	}
-	larger := make([]byte, min(most, max(ringFirst, 2*len(r.buf), r.used+need)))
+
+	size := min(most, max(ringFirst, 2*len(r.buf), r.used+need))
+	more := int64(size - len(r.buf))
+	if m := r.memory; m != nil &&
+		(m.Held(budget.Recordings)+more > m.Limit()/2 || m.Take(budget.Recordings, more) != nil) {
+		return
+	}
+
+	larger := make([]byte, size)
 	r.read(larger[:r.used], 0)
 	r.buf, r.start = larger, 0
 }

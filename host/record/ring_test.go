@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
@@ -163,6 +164,57 @@ func BenchmarkRecord(b *testing.B) {
 }
 
 // A ring whose size is changed while it is in use keeps the newest syncs that there is room for.
+// What a ring has counts in its plugin's memory, whose half it takes at most; it is given back where the ring gets
+// smaller or is another plugin's.
+func TestRingCountsInMemory(t *testing.T) {
+	total := budget.NewTotal(1 << 30)
+	m, other := budget.NewMemory("p", 60_000, total, nil), budget.NewMemory("q", 60_000, total, nil)
+	r := NewRing("c", 1<<20)
+	r.CountIn(m)
+	record := func(size int) (kept int) {
+		t.Helper()
+		before, _ := r.Len()
+		s := r.Recorder(testSource("p")).Begin(abi.KeyRef{Name: "a"}, time.Now())
+		s.Request(make([]byte, size))
+		s.End("ok", nil)
+		after, _ := r.Len()
+		return after - before
+	}
+	held := func(m *budget.Memory, want int) {
+		t.Helper()
+		if n := m.Held(budget.Recordings); n != int64(want) || int(n) != len(r.buf) && want > 0 {
+			t.Errorf("%d bytes are held, want %d; the ring has %d", n, want, len(r.buf))
+		}
+	}
+
+	if record(10_000) != 1 || record(10_000) != 1 {
+		t.Error("a sync isn't kept that there is room for")
+	}
+	if n := m.Held(budget.Recordings); n < 20_000 || n > 30_000 {
+		t.Errorf("%d bytes are held, of 30000", n)
+	}
+	if record(10_000); len(r.buf) > 30_000 {
+		t.Errorf("the ring has %d bytes, more than half of the plugin's memory", len(r.buf))
+	}
+	if record(40_000) != 0 {
+		t.Error("a sync is kept that there is no room for")
+	}
+	held(m, len(r.buf))
+
+	r.CountIn(other)
+	held(m, 0)
+	held(other, len(r.buf))
+	r.Resize(1000)
+	held(other, 1000)
+	if err := other.Take(budget.Instances, 58_000); err != nil {
+		t.Fatal(err)
+	}
+	r.Resize(1 << 20)
+	if record(5000) != 0 {
+		t.Error("a sync is kept where instances have all memory")
+	}
+}
+
 func TestRingIsResized(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	r := NewRing("c", 5000)

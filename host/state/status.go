@@ -46,7 +46,7 @@ type ProcessStatus struct {
 type Memory struct {
 	Held  int64 `json:"held"`
 	Limit int64 `json:"limit"`
-	// By is what is held by use: instances, results, state, facts, keys and series.
+	// By is what is held by use: instances, results, state, facts, keys, series and recordings.
 	By map[string]int64 `json:"by,omitempty"`
 }
 
