@@ -147,7 +147,7 @@ type Registries struct {
 // Plugin configures one plugin.
 type Plugin struct {
 	// Name is the plugin's name in its manifest. A configuration that names a plugin which isn't there is refused, unless
-	// it was there: who removes a plugin's file makes no mistake in the configuration. Required.
+	// the one before named it, too, or a plugin file can't be used: then the rest is applied. Required.
 	Name string `json:"name"`
 	// Image is an OCI reference of the plugin's module with its digest, registry/repository@sha256:... It takes precedence
 	// over a built-in module or a file of that name. While it can't be pulled, the version of the plugin that runs goes

@@ -163,7 +163,6 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// A ring whose size is changed while it is in use keeps the newest syncs that there is room for.
 // What a ring has counts in its plugin's memory, whose half it takes at most; it is given back where the ring gets
 // smaller or is another plugin's.
 func TestRingCountsInMemory(t *testing.T) {
@@ -217,6 +216,7 @@ func TestRingCountsInMemory(t *testing.T) {
 	}
 }
 
+// A ring whose size is changed while it is in use keeps the newest syncs that there is room for.
 func TestRingIsResized(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	r := NewRing("c", 5000)
