@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v2"
 	"k8s.io/klog/v2"
 
+	_ "github.com/windlass-dev/windlass/differential/unmeasured"
 	"github.com/windlass-dev/windlass/sdk"
 )
 
