@@ -85,7 +85,8 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	}
 
 	// What isn't there may be in a file that can't be used, or has been removed: that is no reason not to run the others.
-	excused := len(problems) > 0 || x.accepted != nil && !namesMore(k, x.accepted)
+	missing := images.checkConfigured(k, found)
+	excused := len(problems) > 0 || x.excuses(k, len(missing) > 0)
 	excuse := func(err error) error {
 		if err = because(err, problems...); err == nil || !excused {
 			return err
@@ -93,7 +94,7 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 		leave(err)
 		return nil
 	}
-	if err := excuse(images.checkConfigured(k, found)); err != nil {
+	if err := excuse(errors.Join(missing...)); err != nil {
 		return nil, err
 	}
 
@@ -114,6 +115,7 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 
 	x.leaders.aliases.Store(&aliases)
 	list := config.Canonical(k.Controllers, aliases)
+	misnamed := len(missing) > len(problems) // each of these may be one that is missing
 	var all []*choice
 	for _, f := range found {
 		y := &choice{Found: f, list: list}
@@ -126,10 +128,19 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 			}
 			continue
 		}
+		if misnamed && mayBeMeant(k, f, runs) {
+			leave(fmt.Errorf("%s: plugin %q isn't begun while the configuration names a plugin that isn't there, "+
+				"for that name may be meant for it, and its grant: correct the name, or add this one to plugins", f, f.Name))
+			continue
+		}
 		p := k.Plugin(f.Name)
 		_, _, err := plugins.Settings(f.Manifest, p.Settings)
 		if err := errors.Join(plugins.CheckControllers(f.Manifest, p.Controllers), err); err != nil {
 			y.unfit = because(err, f.Broken)
+		}
+		if x.accepted == nil && y.unfit != nil && f.Origin != plugins.OriginBuiltin {
+			leave(y.unfit)
+			continue
 		}
 		all = append(all, y)
 	}
@@ -142,6 +153,23 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	x.accepted = k
 	x.last.Store(&look{leftOut, catalogue(found, k.Controllers, aliases)})
 	return all, nil
+}
+
+// excuses reports whether names that nothing has are told of only: at a start if plugins are missing that may have been
+// files, later those that the configuration had before.
+func (x *chooser) excuses(k *config.Configuration, missing bool) bool {
+	if x.accepted == nil {
+		return missing && (x.given != nil || k.PluginFolder != "")
+	}
+	return !namesMore(k, x.accepted)
+}
+
+// mayBeMeant reports whether a plugin may be what a name that isn't there was meant for: one that isn't built in, that
+// the configuration doesn't name, and that doesn't run.
+func mayBeMeant(k *config.Configuration, f plugins.Found, runs []plugins.Found) bool {
+	return f.Origin != plugins.OriginBuiltin &&
+		!slices.ContainsFunc(k.Plugins, func(p config.Plugin) bool { return p.Name == f.Name }) &&
+		!slices.ContainsFunc(runs, func(r plugins.Found) bool { return r.Name == f.Name })
 }
 
 // namesMore reports whether a configuration names plugins or controllers that the one before doesn't.

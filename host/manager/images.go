@@ -48,7 +48,7 @@ func (i *images) hasUnknown() bool {
 }
 
 // checkConfigured is plugins.CheckConfigured for when some plugins may still come.
-func (i *images) checkConfigured(k *config.Configuration, found []plugins.Found) error {
+func (i *images) checkConfigured(k *config.Configuration, found []plugins.Found) []error {
 	found = slices.Clone(found)
 	for name := range i.missing {
 		found = append(found, plugins.Found{Plugin: &plugins.Plugin{Name: name}, Manifest: &abi.Manifest{}})

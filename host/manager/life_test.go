@@ -361,6 +361,49 @@ func TestAConfiguredFileIsRemoved(t *testing.T) {
 	w.eventually("nothing is left out", func(s *state.Status) bool { return s.Refused == "" && leftOut(s) == "" })
 }
 
+// A manager starts though the file of a plugin that its configuration names isn't there, and though another one's
+// settings don't fit. Until the file is there, no plugin begins that the name may have been meant for.
+func TestAConfiguredFileIsMissingAtAStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.source = plugins.Folder(w.folder)
+	first, second := greeter(t, "first", "a", ""), greeter(t, "second", "b", "")
+	third, fourth := greeter(t, "third", "c", ""), greeter(t, "fourth", "d", "")
+	w.place(second)
+	w.place(third)
+	w.place(fourth)
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "first"}, {Name: "second"},
+			{Name: "fourth", Settings: map[string]string{"nobody-knows": "x"}}}
+		k.Controllers = []string{"*", "first-0"}
+	})
+	w.begin()
+
+	w.running("second-0")
+	w.eventually("it is told", func(s *state.Status) bool {
+		told := strings.Join(s.LeftOut, "\n")
+		return strings.Contains(told, `no plugin "first" was found`) &&
+			strings.Contains(told, `"first-0" is not in the list`) &&
+			strings.Contains(told, `plugin "third" isn't begun`) && strings.Contains(told, "nobody-knows")
+	})
+	w.notMade("c")
+
+	w.place(first)
+	w.running("first-0", "second-0", "third-0")
+	w.configure(nil, func(k *config.Configuration) { k.Plugins[2].Settings = nil })
+	w.running("first-0", "fourth-0", "second-0", "third-0")
+	w.eventually("nothing is left out", func(s *state.Status) bool { return s.Refused == "" && len(s.LeftOut) == 0 })
+
+	if err := os.Rename(filepath.Join(w.folder, "first.wasm"), filepath.Join(w.folder, "renamed.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	w.placeBytes("renamed", greeter(t, "fifth", "e", "").wasm)
+	w.eventually("the new one isn't begun, and those that run go on", func(s *state.Status) bool {
+		return strings.Contains(strings.Join(s.LeftOut, "\n"), `plugin "fifth" isn't begun`) && len(s.Controllers) == 3
+	})
+	w.running("fourth-0", "second-0", "third-0")
+}
+
 // Settings that don't fit a plugin are its trouble alone: grants, its own as well, and what else the configuration says
 // are applied.
 func TestSettingsThatDontFit(t *testing.T) {

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -54,6 +55,8 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 		if err != nil {
 			return err
 		}
+		_, chosen, errs := m.keepFit(k, chosen)
+		m.refusal.note(errors.Join(errs...))
 		if err := m.loadChosen(m.work, k, chosen); err != nil {
 			return err
 		}

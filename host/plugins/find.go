@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -280,17 +279,16 @@ func Controllers(found []Found) (names []string, aliases map[string]string) {
 }
 
 // CheckConfigured returns an error for each configured plugin that wasn't found.
-func CheckConfigured(c *config.Configuration, found []Found) error {
+func CheckConfigured(c *config.Configuration, found []Found) (errs []error) {
 	var names []string
 	for _, f := range found {
 		names = append(names, f.Name)
 	}
-	var errs []error
 	for i, p := range c.Plugins {
 		if !slices.Contains(names, p.Name) {
 			errs = append(errs, fmt.Errorf("plugins[%d].name: no plugin %q was found: there are %s",
 				i, p.Name, strings.Join(names, ", ")))
 		}
 	}
-	return errors.Join(errs...)
+	return errs
 }

@@ -113,9 +113,9 @@ func TestFindLaterSourceReplaces(t *testing.T) {
 
 	c := config.Default()
 	c.Plugins = []config.Plugin{{Name: "a"}, {Name: "c"}}
-	err := CheckConfigured(c, found)
-	if err == nil || err.Error() != `plugins[1].name: no plugin "c" was found: there are b, a` {
-		t.Errorf("got %v", err)
+	errs := CheckConfigured(c, found)
+	if len(errs) != 1 || errs[0].Error() != `plugins[1].name: no plugin "c" was found: there are b, a` {
+		t.Errorf("got %v", errs)
 	}
 }
 

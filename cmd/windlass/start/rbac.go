@@ -2,6 +2,7 @@ package start
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -80,7 +81,7 @@ func generateRoles(ctx context.Context, k *config.Configuration, names []string,
 		return nil, p // a plugin that is left out would lack its roles
 	}
 
-	if err := plugins.CheckConfigured(k, found); err != nil {
+	if err := errors.Join(plugins.CheckConfigured(k, found)...); err != nil {
 		return nil, err
 	}
 	known, aliases := plugins.Controllers(found)
