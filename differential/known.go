@@ -14,7 +14,7 @@ type Known struct {
 	Controller string `json:"controller"`
 	// Kind is sync, wake, answer, metrics or end; late is either of the first two where caches are late.
 	Kind string `json:"kind"`
-	// Match is a regular expression that the difference's text matches.
+	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n.
 	Match string `json:"match"`
 	// Did is a regular expression that what upstream's controller did matches, too; it may be left out.
 	Did string `json:"did,omitempty"`
@@ -100,8 +100,8 @@ func (x *Known) recognises(d *Difference) bool {
 	if x.Kind != d.Kind && (x.Kind != "late" || !d.late) {
 		return false
 	}
-	return x.expression.MatchString(d.Text) && x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) &&
-		(x.World == "" || x.world.MatchString(d.String()))
+	return (x.expression.MatchString(d.Text) || x.expression.MatchString("\n"+d.Text)) &&
+		x.did.MatchString(d.did) && x.deed.MatchString(d.Deed) && (x.World == "" || x.world.MatchString(d.String()))
 }
 
 // has reports whether a difference is a known one, or made of known ones, and counts it.
