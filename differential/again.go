@@ -16,7 +16,7 @@ const replays = 40
 type situation struct {
 	step  int
 	key   string
-	world uint64 // its objects before
+	world uint64 // its objects before; 0 where it is one of metrics, which are a whole step's
 	ours  uint64 // its objects with what the plugin has done
 	// otherwise says that upstream's controller, in this situation, has come to what is alike, or to a known difference.
 	otherwise bool
@@ -24,13 +24,13 @@ type situation struct {
 
 // met notes in what situation the two differ or, where the one that the script looks for has come again, whether they
 // are alike in it. It reports whether nothing that follows is of interest.
-func (p *play) met(d *Difference, ours *api.Cluster, alike bool) bool {
+func (p *play) met(d *Difference, before, ours *api.Cluster, alike bool) bool {
 	want := p.script.same
 	switch {
 	case !alike:
-		d.found = situation{step: d.Step, key: d.Key, world: digest(p.cluster), ours: digest(ours)}
+		d.found = situation{step: d.Step, key: d.Key, world: digest(before), ours: digest(ours)}
 	case want == nil || d.Step != want.step || d.Key != want.key:
-	case digest(p.cluster) == want.world && digest(ours) == want.ours:
+	case digest(before) == want.world && digest(ours) == want.ours:
 		want.otherwise = true
 	}
 	return want != nil && want.otherwise
@@ -48,8 +48,11 @@ func (p *play) knows(d *Difference) bool {
 	return true
 }
 
-// digest returns a hash of all objects of a cluster.
+// digest returns a hash of all objects of a cluster, 0 of none.
 func digest(c *api.Cluster) uint64 {
+	if c == nil {
+		return 0
+	}
 	h := fnv.New64a()
 	for _, o := range objectsOf(c) {
 		if err := json.NewEncoder(h).Encode(o); err != nil {

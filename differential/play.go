@@ -173,10 +173,11 @@ func (p *play) measure() *Difference {
 	before := p.measured
 	p.measured = [2]native.Measures{p.native.Measured(), p.plugin.Measured()}
 	text := compare(p.measured[0].Since(before[0]), p.measured[1].Since(before[1]))
-	if text == "" {
+	d := p.difference("metrics", "", text)
+	if p.met(d, nil, nil, text == "") || text == "" {
 		return nil
 	}
-	return p.difference("metrics", "", text)
+	return d
 }
 
 // rand returns choices of the world's that are about one thing in it.
@@ -348,6 +349,12 @@ func (d *Difference) refused(err error) *Difference {
 	return d
 }
 
+// panicked makes a difference one of upstream's controller, which has panicked.
+func (d *Difference) panicked(with any) *Difference {
+	d.Kind, d.Text = "panic", fmt.Sprint("upstream's controller panics: ", with)
+	return d
+}
+
 // objectsOf returns all objects of a cluster.
 func objectsOf(c *api.Cluster) (all []runtime.Object) {
 	for _, gvr := range sorted(c) {
@@ -389,6 +396,9 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 	p.native.On(theirs)
 	n := p.native.Sync(key)
+	if n.Panic != nil {
+		return nil, before.panicked(n.Panic), nil
+	}
 	delete(p.queued, key)
 	theirs.Fault, ours.Fault = nil, nil
 
@@ -403,7 +413,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 	before.did = strings.Join(a, "\n")
 	text := compare(a, b)
-	if p.met(before, ours, text == "") {
+	if p.met(before, p.cluster, ours, text == "") {
 		return nil, nil, nil
 	}
 	if text != "" {

@@ -178,7 +178,11 @@ func (p *play) newSide() *restingSide {
 // upstreamSide is upstream's controller on a cluster of its own.
 func (p *play) upstreamSide() *restingSide {
 	s := p.newSide()
-	s.sync = func(key string) (native.Result, error) { return p.native.Sync(key), nil }
+	s.sync = func(key string) (native.Result, error) {
+		r := p.native.Sync(key)
+		r.Failed = r.Failed || r.Panic != nil // a new manager would try again
+		return r, nil
+	}
 	s.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.native.Show(c, false)
 		s.events = append(s.events, p.native.Handled...)
@@ -249,7 +253,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	if p.subject.late && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
 		text = ""
 	}
-	if p.met(before, x.ours.cluster, text == "") {
+	if p.met(before, p.cluster, x.ours.cluster, text == "") {
 		return nil, nil
 	}
 	lines := x.a.lines

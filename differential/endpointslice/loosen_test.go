@@ -250,6 +250,10 @@ func rehinted(was, is *discoveryv1.EndpointSlice) bool {
 			e.Endpoints[i].Hints = nil
 		}
 	}
+	if ports(was) != ports(is) {
+		return false
+	}
+	was.Ports, is.Ports = nil, nil // upstream's controller puts them in its order with any write
 	return equality.Semantic.DeepEqual(was, is)
 }
 

@@ -352,6 +352,13 @@ func init() {
 	}
 }
 
+// process has the controller process the key that its queue hands out, and returns what it panics with.
+func (n *Native) process() (panicked any) {
+	defer func() { panicked = recover() }()
+	n.made.Process(n.ctx)
+	return nil
+}
+
 // Result is what a sync came to.
 type Result struct {
 	Failed bool
@@ -359,6 +366,8 @@ type Result struct {
 	Again  time.Duration // 0: not by itself
 	Events []string
 	Woken  []string // keys of the controller's other queues
+	// Panic is what upstream's code has panicked with, nil if it hasn't. Its manager would have ended.
+	Panic any
 }
 
 // Sync syncs a key.
@@ -370,7 +379,9 @@ func (n *Native) Sync(key string) Result {
 	}
 	lastError.Store(nil)
 	n.Queue.Hand(key)
-	n.made.Process(n.ctx)
+	if p := n.process(); p != nil {
+		return Result{Panic: p}
+	}
 	synctest.Wait()
 	r := Result{Failed: n.Queue.Limited[key], Again: n.Queue.After[key], Events: n.Events}
 	if err := lastError.Load(); r.Failed && err != nil {
