@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/workload"
 )
 
 // What node controllers do is theirs where a test wants it so: nodes have no pod ranges, and the taint that they aren't
@@ -66,6 +67,53 @@ func TestKubeletsDie(t *testing.T) {
 	awaitRunning(t, client, "node-0")
 	cluster.Eventually(t, time.Minute, "node-0 renews its Lease again", func() (bool, any) {
 		return renewed(t, client, "node-0").After(dead), nil
+	})
+}
+
+// As many nodes as a large cluster has: each is ready, has pod ranges of its own, and its kubelet goes on renewing its
+// Lease.
+func TestManyNodes(t *testing.T) {
+	t.Parallel()
+	count := workload.Size(50, 5000)
+	c := cluster.Start(t, cluster.Options{Nodes: count})
+	client := c.Client()
+	nodes, err := client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != count {
+		t.Fatalf("%d nodes, %v", len(nodes.Items), err)
+	}
+
+	ranges := map[string]string{}
+	for _, n := range nodes.Items {
+		for _, r := range n.Spec.PodCIDRs {
+			if other, ok := ranges[r]; ok {
+				t.Errorf("%s and %s have the pod range %s", n.Name, other, r)
+			}
+			ranges[r] = n.Name
+		}
+		if len(n.Spec.Taints) > 0 {
+			t.Errorf("%s has the taints %v", n.Name, n.Spec.Taints)
+		}
+	}
+	if len(ranges) != 2*count { // one of each family
+		t.Errorf("%d pod ranges", len(ranges))
+	}
+
+	first := map[string]time.Time{}
+	cluster.Eventually(t, time.Minute, "each Lease is renewed once more", func() (bool, any) {
+		leases, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		again := 0
+		for _, l := range leases.Items {
+			switch before, ok := first[l.Name]; {
+			case !ok && l.Spec.RenewTime != nil:
+				first[l.Name] = l.Spec.RenewTime.Time
+			case ok && l.Spec.RenewTime.After(before):
+				again++
+			}
+		}
+		return again == count, fmt.Sprintf("%d of %d", again, len(leases.Items))
 	})
 }
 
