@@ -12,7 +12,8 @@ import (
 // Known is a difference that is known, with its cause.
 type Known struct {
 	Controller string `json:"controller"`
-	// Kind is sync, wake, answer, metrics or end; late is either of the first two where caches are late.
+	// Kind is sync, wake, answer, metrics, end or panic (of upstream's controller); late is either of the first two
+	// where caches are late.
 	Kind string `json:"kind"`
 	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n.
 	Match string `json:"match"`

@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -180,9 +181,16 @@ func (p *play) upstreamSide() *restingSide {
 	s := p.newSide()
 	s.sync = func(key string) (native.Result, error) {
 		r := p.native.Sync(key)
-		r.Failed = r.Failed || r.Panic != nil // a new manager would try again
+		if r.Panic == nil {
+			return r, nil
+		}
+		if d := p.difference("", key, "").panicked(r.Panic); !p.known(d) {
+			return r, errors.New(d.Text)
+		}
+		r.Failed = true // a new manager would try again
 		return r, nil
 	}
+
 	s.show = func(c *api.Change) ([]string, error) {
 		keys, err := p.native.Show(c, false)
 		s.events = append(s.events, p.native.Handled...)

@@ -70,8 +70,8 @@ func TestKubeletsDie(t *testing.T) {
 	})
 }
 
-// As many nodes as a large cluster has: each is ready, has pod ranges of its own, and its kubelet goes on renewing its
-// Lease.
+// As many nodes as a large cluster has: each has pod ranges of its own and no taint, and its kubelet goes on renewing
+// its Lease.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	count := workload.Size(50, 5000)
