@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/kubernetes/pkg/controller/replicaset"
 
@@ -61,7 +62,29 @@ func subject() *differential.Subject {
 		},
 		Faults: []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
 		Alike:  alike,
+
+		Explain: strangers,
 	}
+}
+
+// strangers names the pods that sets' selectors match without their being the sets' own.
+func strangers(objects []runtime.Object, _ string) (text string) {
+	for _, o := range objects {
+		s, ok := o.(*appsv1.ReplicaSet)
+		if !ok {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(s.Spec.Selector)
+		if err != nil {
+			panic(err) // the API server lets none in
+		}
+		for _, o := range objects {
+			if p, ok := o.(*corev1.Pod); ok && selector.Matches(labels.Set(p.Labels)) && !metav1.IsControlledBy(p, s) {
+				text += fmt.Sprintf("%s selects %s, which isn't its own\n", s.Name, p.Name)
+			}
+		}
+	}
+	return text
 }
 
 // alike says what the ranking of pods to delete looks at.

@@ -216,6 +216,12 @@ func (r *rollout) cleanUp() {
 			alive = append(alive, rs)
 		}
 	}
+
+	// A revision that can't be read makes the order below a circle. Which set is the oldest then hangs on where the sort
+	// begins: with upstream's at the newest where it has just looked for what to scale.
+	if r.d.Spec.Paused {
+		slices.Reverse(alive)
+	}
 	slices.SortStableFunc(alive, func(a, b *appsv1.ReplicaSet) int {
 		x, okA := revision(a)
 		y, okB := revision(b)
