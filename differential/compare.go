@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
@@ -169,7 +168,7 @@ func (s *Subject) alike(c *api.Cluster) map[string]string {
 	}
 
 	first := map[string]string{}
-	for _, gvr := range sorted(c) {
+	for _, gvr := range c.Resources() {
 		all, err := c.List(gvr)
 		if err != nil {
 			continue
@@ -342,6 +341,18 @@ func summary(lines []string) string {
 }
 
 // changed names a change.
+// missed is a change that wakes upstream's controller for a key, and not the plugin. It is printed where it is to be
+// told of, for that takes long.
+type missed struct {
+	change *api.Change
+	wakes  string
+	ours   []string // for what it wakes the plugin
+}
+
+func (m *missed) String() string {
+	return fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(m.change), m.wakes, m.ours)
+}
+
 func changed(c *api.Change) string {
 	o, verb := c.New, "a change of"
 	switch {
@@ -358,10 +369,4 @@ func changed(c *api.Change) string {
 		return fmt.Sprintf("%s %s %s", verb, c.Resource.Resource, name)
 	}
 	return fmt.Sprintf("%s %s %s\n%s\n", verb, c.Resource.Resource, name, record.Diff(text(c.Old), text(c.New)))
-}
-
-func sorted(c *api.Cluster) []schema.GroupVersionResource {
-	all := c.Resources()
-	slices.SortFunc(all, func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
-	return all
 }

@@ -43,7 +43,7 @@ func (s *Subject) line(q *api.Request) string {
 // many there are.
 func (a *apart) state(c *api.Cluster) string {
 	var b strings.Builder
-	for _, gvr := range sorted(c) {
+	for _, gvr := range c.Resources() {
 		all, err := c.List(gvr)
 		if err != nil {
 			continue
@@ -130,10 +130,23 @@ func (a *apart) severals() map[string]bool {
 // pace.
 var written = regexp.MustCompile(`"20\d\d-\d\d-\d\dT[0-9:.]+Z"`)
 
+// unlike returns how the states of two clusters differ; "": they don't.
+func (a *apart) unlike(theirs, ours *api.Cluster) (string, error) {
+	unlike, err := api.Unlike(theirs, ours)
+	if err != nil || len(unlike[0])+len(unlike[1]) == 0 {
+		return "", err
+	}
+	a.several = a.severals()
+	return record.Diff(a.state(theirs), a.state(ours)), nil
+}
+
 func (a *apart) compare() *Difference {
 	theirs, ours := a.sides[0], a.sides[1]
-	a.several = a.severals()
-	text := record.Diff(a.state(theirs.cluster), a.state(ours.cluster))
+	text, err := a.unlike(theirs.cluster, ours.cluster)
+	if err != nil {
+		panic(err) // the registry's own objects
+	}
+
 	for _, s := range a.sides {
 		slices.Sort(s.writes)
 		s.writes = slices.Compact(s.writes) // how often is a matter of who was late for what

@@ -62,7 +62,7 @@ type play struct {
 	step    int
 	syncs   int
 	// missed are keys that an event has woken upstream's controller for and not the plugin, with the event.
-	missed map[string]string
+	missed map[string]*missed
 	// woken are keys that the plugin is woken for and hasn't been synced for.
 	woken map[string]bool
 	past  []string
@@ -85,7 +85,7 @@ type play struct {
 func (s *Subject) run(server *api.Server, x *script, known func(*Difference) bool) (d *Difference, syncs int,
 	err error) {
 	p := &play{
-		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]string{}, failed: map[string]string{},
+		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]*missed{}, failed: map[string]string{},
 		woken: map[string]bool{}, queued: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{},
 		handled: map[string][]string{}, known: known,
 	}
@@ -299,8 +299,7 @@ func (p *play) show(initial bool) (keys []string, err error) {
 		for i := range theirs {
 			theirs[i] = p.subject.key(theirs[i])
 			if !initial && !p.woken[theirs[i]] {
-				p.missed[theirs[i]] = fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(c),
-					theirs[i], ours)
+				p.missed[theirs[i]] = &missed{change: c, wakes: theirs[i], ours: ours}
 			}
 		}
 		for _, line := range p.native.Handled {
@@ -357,7 +356,7 @@ func (d *Difference) panicked(with any) *Difference {
 
 // objectsOf returns all objects of a cluster.
 func objectsOf(c *api.Cluster) (all []runtime.Object) {
-	for _, gvr := range sorted(c) {
+	for _, gvr := range c.Resources() {
 		if l, err := c.List(gvr); err == nil {
 			all = append(all, l...)
 		}
@@ -429,7 +428,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, before, nil
 	}
 	if missed, ok := p.missed[key]; ok && p.matters(key, a, n) {
-		before.Kind, before.Text = "wake", missed+"\nwhere a sync does this:\n"+strings.Join(a, "\n")
+		before.Kind, before.Text = "wake", missed.String()+"\nwhere a sync does this:\n"+strings.Join(a, "\n")
 		return nil, before, nil
 	}
 	p.past = append(p.past, fmt.Sprintf("%s both sync %s: %s", time.Now().UTC().Format(time.TimeOnly), key, summary(a)))

@@ -284,7 +284,7 @@ func (p *play) rest(keys []string) (*Difference, error) {
 func (p *play) work(x *rested, keys []string, f *fault) (refused, err error) {
 	theirs, ours := x.theirs, x.ours
 	p.plugin.On(ours.cluster)
-	woken := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return p.missed[key] != "" })
+	woken := slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return p.missed[key] != nil })
 	if err := ours.work(woken, f, p.subject); err != nil {
 		return err, nil
 	}
@@ -449,8 +449,8 @@ func (p *play) parts(whole *Difference, a, b remains, keys []string) (all []*Dif
 func (p *play) missing(keys []string) string {
 	text := ""
 	for _, key := range slices.Sorted(slices.Values(keys)) {
-		if event := p.missed[key]; event != "" {
-			text += "\n" + event
+		if event := p.missed[key]; event != nil {
+			text += "\n" + event.String()
 		}
 	}
 	return text

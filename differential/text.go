@@ -1,57 +1,86 @@
 package differential
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml writes with, without its way over JSON, which took a sixth of the time
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // text prints the fields of an object in its resource's version.
 func text(v runtime.Object) string { return printObject(v, "", func(map[string]any) {}) }
 
-// texts are of the objects that were printed last. To print one takes longer than to make it, both controllers write
-// the same ones, and most stay as they are from step to step.
+// texts are those that were made last. To make one takes longer than to make what it is found by, both controllers
+// write the same objects, and most stay as they are from step to step.
 var texts = struct {
 	sync.Mutex
 	known map[string]string
 }{known: map[string]string{}}
 
 // textsMost bounds texts, which are of some 4 KB each with what they are found by.
-const textsMost = 2000
+const textsMost = 4000
 
-// printObject prints the fields of an object after a change. Changes that aren't the same have another as.
-func printObject(v runtime.Object, as string, change func(map[string]any)) string {
-	key, err := textKey(v, as)
-	if err != nil {
-		return err.Error()
-	}
+// Kept returns a text that was made for the same key, or makes it. A key's beginning says what its text is of.
+func Kept(key string, make func() (string, error)) (string, error) {
 	texts.Lock()
 	defer texts.Unlock()
 	if known, ok := texts.known[key]; ok {
-		return known
+		return known, nil
 	}
 
-	m, err := fields(v)
+	text, err := make()
 	if err != nil {
-		return err.Error()
-	}
-	change(m)
-	b, err := yaml.Marshal(m)
-	if err != nil {
-		return err.Error()
-	}
-
-	if key == "" {
-		return string(b)
+		return "", err
 	}
 	if len(texts.known) >= textsMost {
 		clear(texts.known)
 	}
-	texts.known[key] = string(b)
-	return string(b)
+	texts.known[key] = text
+	return text, nil
+}
+
+// YAML prints plain data, such as a part of an object.
+func YAML(v any) (string, error) {
+	j, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return Kept("data "+string(j), func() (string, error) {
+		y, err := sigsyaml.JSONToYAML(j)
+		return string(y), err
+	})
+}
+
+// printObject prints the fields of an object after a change. Changes that aren't the same have another as.
+func printObject(v runtime.Object, as string, change func(map[string]any)) string {
+	print := func() (string, error) {
+		m, err := fields(v)
+		if err != nil {
+			return "", err
+		}
+		change(m)
+		b, err := yaml.Marshal(m)
+		return string(b), err
+	}
+
+	key, err := textKey(v, as)
+	if err != nil {
+		return err.Error()
+	}
+	text := ""
+	if key == "" {
+		text, err = print()
+	} else {
+		text, err = Kept(key, print)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return text
 }
 
 // textKey returns what a text is found by, "" if it isn't kept.

@@ -27,7 +27,8 @@ import (
 type Server struct {
 	lock      sync.Mutex
 	resources map[schema.GroupVersionResource]*resource
-	prefixes  map[string]*resource // by the beginning of their objects' keys
+	ordered   []schema.GroupVersionResource // those that keep objects
+	prefixes  map[string]*resource          // by the beginning of their objects' keys
 	admission *admission
 	cluster   *Cluster // whose request is being served
 }
@@ -42,7 +43,13 @@ func NewServer() (*Server, error) {
 	for _, r := range all {
 		s.resources[r.gvr] = r
 		s.prefixes[prefix(r.gvr.GroupResource())] = r
+		if r.keepsObjects() {
+			s.ordered = append(s.ordered, r.gvr)
+		}
 	}
+	slices.SortFunc(s.ordered, func(a, b schema.GroupVersionResource) int {
+		return strings.Compare(a.String(), b.String())
+	})
 	s.admission, err = newAdmission()
 	return s, err
 }
@@ -217,15 +224,9 @@ func same(a, b runtime.Object) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// Resources returns all resources that are served and of which there are objects: a review is only answered.
-func (s *Server) Resources() (all []schema.GroupVersionResource) {
-	for gvr, r := range s.resources {
-		if r.keepsObjects() {
-			all = append(all, gvr)
-		}
-	}
-	return all
-}
+// Resources returns all resources that are served and of which there are objects, in order: a review is only answered.
+// It isn't to be changed.
+func (s *Server) Resources() []schema.GroupVersionResource { return s.ordered }
 
 // resourceFor returns the resource of an object's kind.
 func (s *Server) resourceFor(o runtime.Object) (*resource, error) {

@@ -21,8 +21,6 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	upstream "k8s.io/kubernetes/pkg/controller/endpoint"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
@@ -318,7 +316,7 @@ func sum(c *api.Cluster) (lines []string, err error) {
 		if delete(e.Annotations, corev1.EndpointsLastChangeTriggerTime); len(e.Annotations) == 0 {
 			e.Annotations = nil
 		}
-		b, err := yaml.Marshal(map[string]any{
+		b, err := differential.YAML(map[string]any{
 			"labels": e.Labels, "annotations": e.Annotations, "subsets": pack.RepackSubsets(e.Subsets),
 		})
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
 )
 
@@ -93,7 +93,7 @@ func loosen(
 		if verb == "create" || !shares(old[q.Name], e) {
 			verb = "new contents" // which of them a slice takes that is there already is chance
 		}
-		b, err := yaml.Marshal(
+		b, err := differential.YAML(
 			map[string]any{
 				"labels":      e.Labels,
 				"annotations": e.Annotations,
@@ -165,11 +165,11 @@ func contents(all map[string]*discoveryv1.EndpointSlice, key string, auto bool) 
 			if auto && x.Conditions.Ready != nil && *x.Conditions.Ready {
 				x.Hints = nil // which endpoint has it is a matter of the slices' order
 			}
-			b, err := yaml.Marshal(x)
+			b, err := differential.YAML(x)
 			if err != nil {
 				return nil, err
 			}
-			end[group] = append(end[group], string(b))
+			end[group] = append(end[group], b)
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(end)) {
@@ -335,11 +335,11 @@ func about(c *api.Cluster, key string) (auto, ending bool, err error) {
 func ports(e *discoveryv1.EndpointSlice) string {
 	var all []string
 	for _, p := range e.Ports {
-		b, err := yaml.Marshal(p)
+		b, err := differential.YAML(p)
 		if err != nil {
 			panic(err) // it is plain data
 		}
-		all = append(all, strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", ", "))
+		all = append(all, strings.ReplaceAll(strings.TrimSpace(b), "\n", ", "))
 	}
 	slices.Sort(all)
 	return fmt.Sprint(all)

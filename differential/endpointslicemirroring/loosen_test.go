@@ -8,8 +8,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
 )
 
@@ -107,11 +107,11 @@ func said(e *discoveryv1.EndpointSlice) string {
 }
 
 func text(v any) string {
-	b, err := yaml.Marshal(v)
+	b, err := differential.YAML(v)
 	if err != nil {
 		panic(err) // it is plain data
 	}
-	return string(b)
+	return b
 }
 
 // sum is what each key's slices say.

@@ -107,9 +107,18 @@ func normal(line string) string {
 		return line
 	}
 
-	m := map[string]any{}
-	if yaml.Unmarshal([]byte(text), &m) != nil {
+	text, err := differential.Kept("volumes "+text, func() (string, error) { return inOrder(text) })
+	if err != nil {
 		return line
+	}
+	return head + "\n" + text
+}
+
+// inOrder puts the volumes of a pod that is printed in order.
+func inOrder(text string) (string, error) {
+	m := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		return "", err
 	}
 
 	spec, _ := m["spec"].(map[string]any)
@@ -121,10 +130,7 @@ func normal(line string) string {
 	})
 
 	b, err := yaml.Marshal(m)
-	if err != nil {
-		return line
-	}
-	return head + "\n" + string(b)
+	return string(b), err
 }
 
 // shape puts a pod's volumes in order: of its claims upstream's is a map's.
