@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -170,6 +171,32 @@ func (w *world) elect() {
 		e.LeaderElect = true
 		e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration = 15e9, 10e9, 1e8
 	})
+}
+
+// standBy has a manager that hasn't begun find the Lease held by somebody else, who gives it up by the function that it
+// returns.
+func (w *world) standBy() (letGo func()) {
+	w.t.Helper()
+	w.elect()
+	who, seconds, now := "somebody else", int32(3600), metav1.NowMicro()
+	leases := w.client.CoordinationV1().Leases("kube-system")
+	lease, err := leases.Create(w.t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-controller-manager"},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: &who, LeaseDurationSeconds: &seconds, AcquireTime: &now,
+			RenewTime: &now, LeaseTransitions: new(int32)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	return func() {
+		w.t.Helper()
+		nobody := ""
+		lease.Spec.HolderIdentity = &nobody
+		if _, err := leases.Update(w.t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 // look has a running manager compare the configuration and the plugins with what runs.

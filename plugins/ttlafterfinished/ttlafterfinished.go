@@ -73,12 +73,9 @@ func sync(c *sdk.Call) error {
 // lookAt returns when the job is to be deleted, and whether it is time. If it isn't yet, the job is looked at again
 // when it is.
 func lookAt(c *sdk.Call, j *job) (at metav1.Time, due bool, _ error) {
-	at, ok, err := j.expires()
-	if !ok {
-		return at, false, err
-	}
-	if wait := at.Sub(c.Now()); wait > 0 {
+	at, due, err := j.expires()
+	if wait := at.Sub(c.Now()); due && wait > 0 {
 		return at, false, c.After(wait)
 	}
-	return at, true, nil
+	return at, due, err
 }
