@@ -419,10 +419,8 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + w.Err.Error()
 		}
-		if p.subject.Explain != nil {
-			if why := p.subject.Explain(before.objects(), text); why != "" {
-				text += "\n" + why
-			}
+		if p.subject.ExplainSync != nil {
+			text += p.subject.ExplainSync(before.objects())
 		}
 		before.Text = text
 		return nil, before, nil

@@ -349,6 +349,9 @@ func (p *play) describe(d *Difference, x *rested, keys []string, text string) (l
 	if p.subject.Explain != nil {
 		d.Text += "\n" + p.subject.Explain(d.objects(), text)
 	}
+	if p.subject.ExplainSync != nil {
+		d.Text += p.subject.ExplainSync(d.objects())
+	}
 	d.Text += p.errorsOf(x, synced)
 	for _, part := range d.parts {
 		part.Kind = d.Kind
@@ -439,6 +442,9 @@ func (p *play) parts(whole *Difference, a, b remains, keys []string) (all []*Dif
 		part.Key, part.Text = key, text+p.missing([]string{key})
 		if p.subject.Explain != nil {
 			part.Text += "\n" + p.subject.Explain(part.objects(), text)
+		}
+		if p.subject.ExplainSync != nil {
+			part.Text += p.subject.ExplainSync(part.objects())
 		}
 		all = append(all, &part)
 	}

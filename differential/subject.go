@@ -76,9 +76,11 @@ type Subject struct {
 	// chance with upstream's controller; nil: each is compared.
 	Sum   func(*api.Cluster) ([]string, error)
 	SumOf schema.GroupVersionResource
-	// Explain returns what is worth knowing of a difference, such as how the objects that it is about hang together, from
-	// all objects before; nil: nothing is.
+	// Explain returns what is worth knowing of a difference of ends, such as how the objects that it is about hang
+	// together, from all objects before; nil: nothing is.
 	Explain func(objects []runtime.Object, difference string) string
+	// ExplainSync is the same of a difference of one sync.
+	ExplainSync func(objects []runtime.Object) string
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order
 	// by chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string

@@ -70,13 +70,19 @@ type observer struct {
 
 func (o *observer) begin() { o.surplus = map[string]string{} }
 
-// owned are a Deployment's sets as upstream's sees them.
+// owned are a Deployment's sets as upstream's sees them, those that it is about to adopt among them.
 func (o *observer) owned(d *appsv1.Deployment) []*appsv1.ReplicaSet {
 	all, err := o.Informers.Apps().V1().ReplicaSets().Lister().ReplicaSets(d.Namespace).List(labels.Everything())
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(all, func(s *appsv1.ReplicaSet) bool { return !metav1.IsControlledBy(s, d) })
+	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(s *appsv1.ReplicaSet) bool {
+		return !metav1.IsControlledBy(s, d) && (metav1.GetControllerOf(s) != nil || !selector.Matches(labels.Set(s.Labels)))
+	})
 }
 
 // look looks for Deployments that have pods to take away by upstream's reckoning, and a set that has more available

@@ -63,12 +63,12 @@ func subject() *differential.Subject {
 		Faults: []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
 		Alike:  alike,
 
-		Explain: strangers,
+		ExplainSync: strangers,
 	}
 }
 
 // strangers names the pods that sets' selectors match without their being the sets' own.
-func strangers(objects []runtime.Object, _ string) (text string) {
+func strangers(objects []runtime.Object) (text string) {
 	for _, o := range objects {
 		s, ok := o.(*appsv1.ReplicaSet)
 		if !ok {
@@ -80,7 +80,7 @@ func strangers(objects []runtime.Object, _ string) (text string) {
 		}
 		for _, o := range objects {
 			if p, ok := o.(*corev1.Pod); ok && selector.Matches(labels.Set(p.Labels)) && !metav1.IsControlledBy(p, s) {
-				text += fmt.Sprintf("%s selects %s, which isn't its own\n", s.Name, p.Name)
+				text += fmt.Sprintf("\n%s selects %s, which isn't its own", s.Name, p.Name)
 			}
 		}
 	}

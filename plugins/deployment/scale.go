@@ -70,15 +70,9 @@ func (r *rollout) distribute(sets []*appsv1.ReplicaSet) {
 		allowed = r.want + r.maxSurge()
 	}
 	left := allowed - totalDesired(sets)
-	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int {
-		switch n := desiredReplicas(b) - desiredReplicas(a); {
-		case n != 0:
-			return int(n)
-		case left > 0:
-			return compareByAge(b, a)
-		}
-		return compareByAge(a, b)
-	})
+	if left != 0 {
+		sortBySize(sets, left > 0)
+	}
 
 	sizes := make([]int32, len(sets))
 	add := left
@@ -100,6 +94,19 @@ func (r *rollout) distribute(sets []*appsv1.ReplicaSet) {
 	for i, rs := range sets {
 		r.resizeSet(rs, sizes[i], true)
 	}
+}
+
+// sortBySize puts the largest sets first.
+func sortBySize(sets []*appsv1.ReplicaSet, newestFirst bool) {
+	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int {
+		switch n := desiredReplicas(b) - desiredReplicas(a); {
+		case n != 0:
+			return int(n)
+		case newestFirst:
+			return compareByAge(b, a)
+		}
+		return compareByAge(a, b)
+	})
 }
 
 // proportionOf returns what the set should get of a change: what keeps it the same part of the Deployment with its
