@@ -340,7 +340,6 @@ func summary(lines []string) string {
 	return strings.Join(short, "; ")
 }
 
-// changed names a change.
 // missed is a change that wakes upstream's controller for a key, and not the plugin. It is printed where it is to be
 // told of, for that takes long.
 type missed struct {
@@ -353,6 +352,7 @@ func (m *missed) String() string {
 	return fmt.Sprintf("%s wakes upstream's controller for %s, and the plugin for %v", changed(m.change), m.wakes, m.ours)
 }
 
+// changed names a change.
 func changed(c *api.Change) string {
 	o, verb := c.New, "a change of"
 	switch {
