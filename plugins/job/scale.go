@@ -132,15 +132,16 @@ func (r *run) deletePods(pods []*corev1.Pod, uncounted bool) error {
 			}
 			o = &o.Members[1]
 		}
+
+		if pod.Ready(p) {
+			r.ready-- // whether it could be deleted or not, as upstream counts
+		}
 		if o.Code != abi.CodeOK {
 			r.recordWarning(pod.FailedDelete, "Error deleting: "+o.Message)
 			continue
 		}
 		r.running--
 		r.ending++
-		if pod.Ready(p) {
-			r.ready--
-		}
 		if o.Reason == "" { // else it was gone
 			r.recordNormal(pod.SuccessfulDelete, "Deleted pod: "+p.Name)
 		}

@@ -13,21 +13,24 @@ import (
 	"github.com/windlass-dev/windlass/sdk/owner"
 )
 
-// adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has. Others of
-// its own it leaves alone.
+// adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has: one that is
+// gone by then is none. Others of its own it leaves alone.
 func (r *rollout) adoptHistory() error {
 	var orphans []*appsv1.ControllerRevision
 	for _, v := range revisions.List(r.c) {
 		if !labels.Selects(r.set.Spec.Selector, v.Labels) {
 			continue
 		}
-		r.history = append(r.history, v)
-		if metav1.GetControllerOf(&v.ObjectMeta) == nil {
+		if metav1.GetControllerOf(&v.ObjectMeta) == nil && !v.Deleting() && !r.set.Deleting() {
 			orphans = append(orphans, v)
+		} else {
+			r.history = append(r.history, v)
 		}
 	}
+
+	adopted, err := owner.Claim(r.c, r.set, orphans, func(*appsv1.ControllerRevision) bool { return true })
+	r.history = append(r.history, adopted...)
 	history.Sort(r.history)
-	_, err := owner.Claim(r.c, r.set, orphans, func(*appsv1.ControllerRevision) bool { return true })
 	return err
 }
 
