@@ -44,10 +44,10 @@ const (
 )
 
 // lateWorlds returns how many of so many worlds are also played with late caches, which takes several times as long.
-func lateWorlds(worlds uint64) uint64 { return max(min(worlds, Worlds)/8, worlds/20, 1) }
+func lateWorlds(worlds uint64) uint64 { return max(min(worlds, Worlds)/8, worlds/30, 1) }
 
 // gateWorlds returns how many of so many worlds are also played with each of the subject's gates the other way round.
-func gateWorlds(worlds uint64) uint64 { return max(min(worlds, Worlds)/4, worlds/20, 1) }
+func gateWorlds(worlds uint64) uint64 { return max(min(worlds, Worlds)/8, worlds/40, 1) }
 
 // otherwise is the subject with a feature gate the other way round, in upstream's code and ours, until the test ends.
 func (s *Subject) otherwise(t *testing.T, gate string) *Subject {
