@@ -36,9 +36,9 @@ const (
 	maxNodes = 8192
 )
 
-// deadLabel on a node has its kubelet be dead: its Lease isn't renewed, its status isn't either, and nothing happens to
-// its pods, until the label is taken away.
-const deadLabel = "devcluster.windlass.dev/dead"
+// deadAnnotation on a node, whatever its value, has its kubelet be dead: its Lease isn't renewed, its status isn't
+// either, and nothing happens to its pods, until the annotation is taken away.
+const deadAnnotation = "devcluster.windlass.dev/dead"
 
 // createNodes creates nodes as kubelets would, in three zones, and does for them what controllers do in a whole
 // cluster, as far as it isn't left to these.
@@ -147,20 +147,19 @@ func startKwok(ctx context.Context, config *rest.Config) error {
 	}
 
 	kwok, err := controllers.NewController(controllers.Config{
-		Clock:       clock.RealClock{},
-		TypedClient: reminding{client},
-		RESTClient:  client.RESTClient(),
-		// A node that gets the label goes from KWOK's watch.
-		ManageNodesWithLabelSelector: "!" + deadLabel,
-		CIDR:                         "10.127.0.1/16", // for nodes that have no pod range
-		NodeIP:                       "172.31.0.1",
-		LocalStages:                  stages,
-		PodPlayStageParallelism:      16,
-		NodePlayStageParallelism:     4,
-		NodeLeaseParallelism:         4,
-		NodeLeaseDurationSeconds:     40,
-		PodsOnNodeSyncParallelism:    4,
-		ID:                           "devcluster",
+		Clock:                     clock.RealClock{},
+		TypedClient:               kubeletClient{client},
+		RESTClient:                client.RESTClient(),
+		ManageAllNodes:            true,            // that its client shows it
+		CIDR:                      "10.127.0.1/16", // for nodes that have no pod range
+		NodeIP:                    "172.31.0.1",
+		LocalStages:               stages,
+		PodPlayStageParallelism:   16,
+		NodePlayStageParallelism:  4,
+		NodeLeaseParallelism:      4,
+		NodeLeaseDurationSeconds:  40,
+		PodsOnNodeSyncParallelism: 4,
+		ID:                        "devcluster",
 	})
 	if err != nil {
 		return err

@@ -10,26 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// reminding is KWOK's client. KWOK looks at a pod when it changes, and then passes over it for good if it doesn't hold
-// the node's lease yet (with a thousand nodes that takes seconds), or if its write fails; and a watch that it reads too
-// slowly is cut off by the server. So its watch of pods takes what comes at once, and tells it again of pods that wait
-// for it.
-type reminding struct{ kubernetes.Interface }
-
-func (c reminding) CoreV1() corev1client.CoreV1Interface {
-	return remindingCore{c.Interface.CoreV1()}
-}
-
-type remindingCore struct{ corev1client.CoreV1Interface }
-
-func (c remindingCore) Pods(namespace string) corev1client.PodInterface {
-	return remindingPods{c.CoreV1Interface.Pods(namespace)}
-}
-
+// remindingPods reminds KWOK of pods. It looks at a pod when it changes, and then passes over it for good if it doesn't
+// hold the node's lease yet (with a thousand nodes that takes seconds), or if its write fails; and a watch that it
+// reads too slowly is cut off by the server. So its watch of pods takes what comes at once, and tells it again of pods
+// that wait for it.
 type remindingPods struct{ corev1client.PodInterface }
 
 func (c remindingPods) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {

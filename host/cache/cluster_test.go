@@ -67,13 +67,10 @@ func (r *recorder) eventsAbout(prefix string) []string {
 
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for !done() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not after a minute: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+	cluster.Eventually(t, time.Minute, what, func() (bool, bool) {
+		ok := done()
+		return ok, ok
+	})
 }
 
 func pathMask(t testing.TB, r abi.Resource, paths ...string) *schema.Mask {

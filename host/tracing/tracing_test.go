@@ -27,6 +27,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/tracing/tracingtest"
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // traceOne is what is done on the hot path.
@@ -164,15 +165,7 @@ func TestBounds(t *testing.T) {
 
 func eventually(t *testing.T, what string, done func() (bool, string)) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		ok, seen := done()
-		if ok {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: not within a minute: %s", what, seen)
-		}
-	}
+	cluster.Eventually(t, time.Minute, what, done)
 }
 
 // Whatever is the matter with the collector, syncs don't wait for it, and each span is counted.

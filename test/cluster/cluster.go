@@ -33,9 +33,9 @@ const startTimeout = 2 * time.Minute
 // refused is the environment variable that is "none" where tests may start no cluster (hack/rings.sh).
 const refused = "WINDLASS_TEST_CLUSTERS"
 
-// DeadLabel on a node has its kubelet be dead until it is taken away: the node's Lease isn't renewed, and nothing
+// DeadAnnotation on a node has its kubelet be dead until it is taken away: the node's Lease isn't renewed, and nothing
 // happens to its pods.
-const DeadLabel = "devcluster.windlass.dev/dead"
+const DeadAnnotation = "devcluster.windlass.dev/dead"
 
 // Options says what cluster a test wants.
 type Options struct {

@@ -40,7 +40,7 @@ func TestKubeletsDie(t *testing.T) {
 		return !renewed(t, client, "node-0").IsZero() && !renewed(t, client, "node-1").IsZero(), nil
 	})
 
-	labelNode(t, client, "node-0", `"true"`)
+	annotateNode(t, client, "node-0", `"true"`)
 	for range 2 { // whatever was under way is over then
 		before := renewed(t, client, "node-1")
 		cluster.Eventually(t, time.Minute, "node-1 renews its Lease", func() (bool, any) {
@@ -63,7 +63,7 @@ func TestKubeletsDie(t *testing.T) {
 		t.Errorf("the pod of the dead node-0 is %s, %v", p.Status.Phase, err)
 	}
 
-	labelNode(t, client, "node-0", "null")
+	annotateNode(t, client, "node-0", "null")
 	awaitRunning(t, client, "node-0")
 	cluster.Eventually(t, time.Minute, "node-0 renews its Lease again", func() (bool, any) {
 		return renewed(t, client, "node-0").After(dead), nil
@@ -127,10 +127,10 @@ func renewed(t *testing.T, client kubernetes.Interface, node string) time.Time {
 	return l.Spec.RenewTime.Time
 }
 
-// labelNode sets the label of dead nodes to a value of JSON.
-func labelNode(t *testing.T, client kubernetes.Interface, node, value string) {
+// annotateNode sets the annotation of dead nodes to a value of JSON.
+func annotateNode(t *testing.T, client kubernetes.Interface, node, value string) {
 	t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, cluster.DeadLabel, value)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, cluster.DeadAnnotation, value)
 	if _, err := client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, patch,
 		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
