@@ -11,7 +11,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// kubeletClient is KWOK's client: it shows it no node whose kubelet is dead, and reminds it of pods.
+// kubeletClient is KWOK's client: it hides nodes whose kubelets are dead, and reminds KWOK of pods.
 type kubeletClient struct{ kubernetes.Interface }
 
 func (c kubeletClient) CoreV1() corev1client.CoreV1Interface {

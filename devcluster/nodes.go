@@ -150,7 +150,7 @@ func startKwok(ctx context.Context, config *rest.Config) error {
 		Clock:                     clock.RealClock{},
 		TypedClient:               kubeletClient{client},
 		RESTClient:                client.RESTClient(),
-		ManageAllNodes:            true,            // that its client shows it
+		ManageAllNodes:            true,            // but those that kubeletClient hides
 		CIDR:                      "10.127.0.1/16", // for nodes that have no pod range
 		NodeIP:                    "172.31.0.1",
 		LocalStages:               stages,

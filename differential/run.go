@@ -100,7 +100,7 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 		t.Fatal(err)
 	}
 	steps := cmp.Or(s.Steps, stepsMost)
-	first, enough := number(t, "SEED", 1), number(t, "FOUND", found)
+	first, enough := number(t, "SEED", 1), max(number(t, "FOUND", found), 1)
 
 	syncs, begun, differences := 0, time.Now(), uint64(0)
 	var byChance []uint64

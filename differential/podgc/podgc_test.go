@@ -162,9 +162,9 @@ func shape(o runtime.Object) {
 var deleted = regexp.MustCompile(`(?m)^[-+]delete pods (\S+)$`)
 
 // explain says where all pods that only one has deleted had ended, beside pods of nodes that are out of service or not
-// there.
+// there; and, where both have deleted the same, that one that had ended is to go for another reason, too.
 func explain(objects []runtime.Object, difference string) string {
-	there, ended, lost := map[string]bool{}, map[string]bool{}, false
+	there, ended, lost, twice := map[string]bool{}, map[string]bool{}, false, false
 	for _, o := range objects {
 		if n, ok := o.(*corev1.Node); ok {
 			there[n.Name] = !slices.ContainsFunc(n.Spec.Taints,
@@ -173,11 +173,18 @@ func explain(objects []runtime.Object, difference string) string {
 	}
 	for _, o := range objects {
 		if p, ok := o.(*corev1.Pod); ok {
-			ended[p.Namespace+"/"+p.Name] = p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+			end := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+			ended[p.Namespace+"/"+p.Name] = end
 			lost = lost || p.Spec.NodeName != "" && !there[p.Spec.NodeName]
+			twice = twice || end && !there[p.Spec.NodeName]
 		}
 	}
-	for _, m := range deleted.FindAllStringSubmatch(difference, -1) {
+
+	alone := deleted.FindAllStringSubmatch(difference, -1)
+	if len(alone) == 0 && twice {
+		return "pods that have ended and are to go for another reason, too\n"
+	}
+	for _, m := range alone {
 		if !lost || !ended[m[1]] {
 			return ""
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/owner"
 )
 
-// adoptHistory takes stock of the revisions that the set selects, and makes those its own that nobody has: one that is
-// gone by then is none. Others of its own it leaves alone.
+// adoptHistory takes stock of the revisions that the set selects, and adopts those that have no owner; one that turns
+// out to be gone is left out. Revisions that the set owns and doesn't select are left alone.
 func (r *rollout) adoptHistory() error {
 	var orphans []*appsv1.ControllerRevision
 	for _, v := range revisions.List(r.c) {
