@@ -73,7 +73,7 @@ chaos: build devcluster ## Windlass killed at each write of small roll-outs, and
 	go test -count=1 -timeout 0 -v ./test/chaos -kills $(or $(KILLS),200) $(if $(SEED),-seed $(SEED)) $(if $(EVERY),-every $(EVERY))
 
 scale: build devcluster ## What make test does with a few objects and for seconds, with as many as a large cluster has and for a minute
-	FULL=1 go test -count=1 -timeout 0 -v -run '^(TestCronJobs|TestRefusedCreates|TestManyNodes)$$' ./test/restart ./test/faults ./test/cluster
+	FULL=1 go test -count=1 -timeout 0 -v -run '^(TestCronJobs|TestRefusedCreates|TestManyNodes|TestExamples)$$' ./test/restart ./test/faults ./test/cluster ./test/authors
 
 hostile: build devcluster ## Modules that mean harm, and VARIANTS=20 of each class that a generator makes (SEED=n for others), into docs/hostile-modules.md
 	go test -count=1 -timeout 0 -v ./test/hostile -update -variants $(or $(VARIANTS),20) -seed $(or $(SEED),1)
@@ -128,13 +128,13 @@ race: build ## The tests of check under the race detector, with fewer random wor
 differential: build ## Upstream's own controllers beside ours on 10,000 random worlds each (WORLDS=n, SEED=s): after touching a controller; 15 minutes
 	WORLDS=$(or $(WORLDS),10000) $(if $(SEED),SEED=$(SEED)) hack/rings.sh run differential
 
-parity: build devcluster ## Both managers through the same work on clusters, what they leave compared: after touching a controller; 12 minutes
+parity: build devcluster ## Both managers through the same work on clusters, what they leave compared: after touching a controller; 4 minutes
 	hack/rings.sh run parity
 
-guarantees: build devcluster ## Swap, chaos, leadership, hostile modules, limits, on clusters: after touching the host; 13 minutes
+guarantees: build devcluster ## Swap, chaos, leadership, hostile modules, limits, on clusters: after touching the host; 10 minutes
 	hack/rings.sh run guarantees
 
-surface: build devcluster chromium ## Command line, console, deploy, docs, examples of authors: after touching what users see; 8 minutes
+surface: build devcluster chromium ## Command line, console, deploy, docs, examples of authors: after touching what users see; 6 minutes
 	hack/rings.sh run surface
 
 budget: build devcluster chromium ## What each ring, package and controller takes, measured anew, into CONTRIBUTING.md: on a machine that does nothing else; 40 minutes

@@ -119,7 +119,7 @@ type Controller struct {
 	Alias string `json:"alias,omitempty"`
 	// Queue names the work queue in metrics; by default the controller's name.
 	Queue string `json:"queue,omitempty"`
-	// ServiceAccount is the account in kube-system, and the client's name, under which the controller writes.
+	// ServiceAccount is the account in kube-system as which a built-in controller writes; other modules' is ignored.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// EventSource is the component that the controller's events come from. Without it the controller can write none.
 	EventSource string `json:"eventSource,omitempty"`

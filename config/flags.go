@@ -45,7 +45,7 @@ var overrides = []override{
 // kube-controller-manager's other flags. [FromFlags] reads them.
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "path of a "+Kind+" file ("+APIVersion+
-		"); flags and WINDLASS_* variables go before what it says")
+		"); flags and WINDLASS_* variables take precedence over it")
 	c := Default()
 	for _, o := range overrides {
 		o.add(fs, o.name, c)

@@ -116,7 +116,7 @@ func (l *LeaderElection) CheckGroups(names []string, aliases map[string]string) 
 			}
 			c := Canonical([]string{name}, aliases)[0]
 			if before := in[c]; before != "" {
-				errs = append(errs, fmt.Errorf("%s: %s is %s already: a controller is in one group", path, c, before))
+				errs = append(errs, fmt.Errorf("%s: %s is in %s already: a controller is in one group", path, c, before))
 			}
 			in[c] = path
 		}
@@ -167,12 +167,12 @@ func (l *LeaderElection) validate(p *field.Path) (errs field.ErrorList) {
 }
 
 func (l *LeaderElection) validateGroups(p *field.Path) (errs field.ErrorList) {
-	names, leases, controllers := map[string]string{mainGroup: "that of all controllers that no group names"},
+	names, leases, controllers := map[string]string{mainGroup: "the group of all other controllers"},
 		map[string]string{l.ResourceName: "leaderElection.resourceName"}, map[string]string{}
 	once := func(in map[string]string, at *field.Path, value string) {
 		if before := in[value]; before != "" {
 			errs = append(errs, &field.Error{Type: field.ErrorTypeDuplicate, Field: at.String(), BadValue: value,
-				Detail: "it is " + before + " already"})
+				Detail: "already used by " + before})
 		}
 		in[value] = at.String()
 	}

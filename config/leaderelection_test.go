@@ -41,12 +41,12 @@ func TestLeaderElection(t *testing.T) {
 		`{resourceName: a/b}`:                            `leaderElection.resourceName: Invalid value: "a/b": must be a Lease's name`,
 		`{standby: hot}`:                                 `leaderElection.standby: Unsupported value: "hot": supported values: "cold", "warm"`,
 		`{groups: [{controllers: [job]}]}`:               `leaderElection.groups[0].name: Invalid value: ""`,
-		`{groups: [{name: main, controllers: [job]}]}`:   `leaderElection.groups[0].name: Duplicate value: "main": it is that of all controllers that no group names already`,
+		`{groups: [{name: main, controllers: [job]}]}`:   `leaderElection.groups[0].name: Duplicate value: "main": already used by the group of all other controllers`,
 		`{groups: [{name: a, controllers: []}]}`:         `leaderElection.groups[0].controllers: Required value: name the controllers`,
-		`{groups: [{name: a, controllers: [job, job]}]}`: `leaderElection.groups[0].controllers[1]: Duplicate value: "job": it is leaderElection.groups[0].controllers[0] already`,
-		`{groups: [{name: a, leaseName: kube-controller-manager, controllers: [job]}]}`: `leaderElection.groups[0].leaseName: Duplicate value: "kube-controller-manager": it is leaderElection.resourceName already`,
-		`{groups: [{name: a, controllers: [job]}, {name: a, controllers: [cronjob]}]}`:  `leaderElection.groups[1].name: Duplicate value: "a": it is leaderElection.groups[0].name already`,
-		`{groups: [{name: a, controllers: [job]}, {name: b, controllers: [job]}]}`:      `leaderElection.groups[1].controllers[0]: Duplicate value: "job": it is leaderElection.groups[0].controllers[0] already`,
+		`{groups: [{name: a, controllers: [job, job]}]}`: `leaderElection.groups[0].controllers[1]: Duplicate value: "job": already used by leaderElection.groups[0].controllers[0]`,
+		`{groups: [{name: a, leaseName: kube-controller-manager, controllers: [job]}]}`: `leaderElection.groups[0].leaseName: Duplicate value: "kube-controller-manager": already used by leaderElection.resourceName`,
+		`{groups: [{name: a, controllers: [job]}, {name: a, controllers: [cronjob]}]}`:  `leaderElection.groups[1].name: Duplicate value: "a": already used by leaderElection.groups[0].name`,
+		`{groups: [{name: a, controllers: [job]}, {name: b, controllers: [job]}]}`:      `leaderElection.groups[1].controllers[0]: Duplicate value: "job": already used by leaderElection.groups[0].controllers[0]`,
 	} {
 		if _, err := election(t, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -85,7 +85,7 @@ func TestLeaderGroups(t *testing.T) {
 	err = l.CheckGroups(names, aliases)
 	for _, want := range []string{
 		`leaderElection.groups[1].controllers[0]: "jobb" is not in the list of known controllers: did you mean job`,
-		`leaderElection.groups[1].controllers[1]: deployment-controller is leaderElection.groups[0].controllers[0] already`,
+		`leaderElection.groups[1].controllers[1]: deployment-controller is in leaderElection.groups[0].controllers[0] already`,
 		`leaderElection.groups[1].controllers[2]: "*": name a controller`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -147,9 +147,9 @@ type Registries struct {
 // Plugin configures one plugin.
 type Plugin struct {
 	// Name is the plugin's name in its manifest. A configuration that names a plugin which isn't there is refused, unless
-	// its file may be missing: at a start with a plugin folder, where the configuration before named it, too, or where a
-	// file can't be used. Then the rest is applied, but until there is a plugin of that name none begins that isn't built
-	// in and isn't named itself: the name, and its grant, may be meant for it. Required.
+	// its file may be missing: at a start with a plugin folder, if the previous configuration named it, too, or if some
+	// file can't be used. Then the rest is applied, but until it is there no plugin starts that is neither built
+	// in nor named here: the missing name, and its grant, may be meant for it. Required.
 	Name string `json:"name"`
 	// Image is an OCI reference of the plugin's module with its digest, registry/repository@sha256:... It takes precedence
 	// over a built-in module or a file of that name. While it can't be pulled, the version of the plugin that runs goes

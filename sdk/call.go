@@ -35,7 +35,7 @@ func (c *Call) Attempt() int { return int(c.request.Attempt) }
 // State is what the key's last accepted sync kept.
 func (c *Call) State() []byte { return c.request.State }
 
-// SetState keeps a blob for the key's next sync, at most abi.StateMax bytes; nothing ends it.
+// SetState keeps b for the key's next syncs, at most abi.StateMax bytes (see [Controller.State]); nil removes it.
 func (c *Call) SetState(b []byte) { c.answer.State, c.answer.KeepState = b, false }
 
 // After has the key synced again after d, whatever happens before. The earliest wish of a sync counts. It returns nil,

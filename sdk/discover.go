@@ -48,7 +48,7 @@ func (c *Call) Read(r abi.Resource, path string) ([]byte, error) {
 	return o.Object.Data, nil
 }
 
-// Publish makes the bytes the key's fact at once, for other keys of this controller; none ends it. Those who ask for
+// Publish makes the bytes the key's fact, for other keys of this controller; an empty one removes it. Those who ask for
 // facts by terms find it under each of its terms, and always if it has none.
 func (c *Call) Publish(fact []byte, terms ...string) error {
 	_, err := c.performOne(&abi.Effect{Kind: abi.EffectPublish, Object: fact, Terms: terms})

@@ -33,7 +33,7 @@ func Always() Option { return func(e *Effect) { e.Effect.Always = true } }
 // DryRun has the API server check and default, and store nothing.
 func DryRun() Option { return func(e *Effect) { e.Effect.DryRun = true } }
 
-// Unconditional drops the precondition.
+// Unconditional drops the precondition: the version that the plugin saw for an update, the UID for a delete.
 func Unconditional() Option {
 	return func(e *Effect) { e.Precondition = abi.PreconditionNone }
 }

@@ -24,7 +24,7 @@ var (
 	settings abi.Settings
 )
 
-// Serve makes the plugin this module's. A module's main package calls it from an init function.
+// Serve has the module serve the plugin: call it in an init function of the main package.
 func Serve(p *Plugin) {
 	served = p
 	manifest = abi.AppendManifest(nil, p.Manifest())

@@ -35,9 +35,9 @@ type Controller struct {
 	Alias string
 	// Queue is the work queue's name in metrics.
 	Queue string
-	// ServiceAccount is the account in kube-system that the controller writes as, where told to.
+	// ServiceAccount is the account in kube-system of a built-in plugin's controller; it is ignored for any other plugin.
 	ServiceAccount string
-	// EventSource is the component that its events come from.
+	// EventSource is the component that its events come from. Without it the controller may send no events.
 	EventSource string
 	// Reads are its views, the key's first; each may name only earlier ones.
 	Reads  Views
@@ -45,7 +45,7 @@ type Controller struct {
 	// Workers is how many keys are synced at once by default.
 	Workers int
 	Backoff abi.Backoff
-	// Rate multiplies the configured request rate, where upstream does.
+	// Rate multiplies the configured request rate, for built-in plugins only.
 	Rate abi.Rate
 	// Pace is how long a key rests after a sync of it that wrote, so that changes which follow each other closely are
 	// written together. A key whose writes take long rests longer.
@@ -67,7 +67,7 @@ type Controller struct {
 type KeyedBy struct {
 	// Path makes a key of each value at this path of the first view's objects.
 	Path string
-	// Every makes the whole controller one key, synced at this period in nanoseconds.
+	// Single makes the whole controller one key, synced each Every nanoseconds (0: never) and when a loud view changes.
 	Single bool
 	Every  int64
 }

@@ -60,11 +60,11 @@ func (v *View[T, P]) When(guard ...Condition) *View[T, P] {
 	return v
 }
 
-// ClusterScoped reports that the view's resource is a custom one whose objects are in no namespace. Generated types say
+// ClusterScoped says that the view's resource is a custom one whose objects are in no namespace. Generated types say
 // it by themselves, [resource.MetadataOf] can't.
 func (v *View[T, P]) ClusterScoped() *View[T, P] { v.s.view.ClusterScoped = true; return v }
 
-// Lazy delivers the view only when a sync asks for it; paths are those by whose values it may be asked.
+// Lazy delivers the view only when a sync asks for it with [View.Ask] or List; paths are as in [View.AskBy].
 func (v *View[T, P]) Lazy(paths ...string) *View[T, P] {
 	v.s.view.Lazy, v.s.view.AskBy = true, paths
 	return v
@@ -83,7 +83,7 @@ func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max);
 // view is delivered while caches are still being filled; a key with any other waits for the caches that it looks into.
 func (v *View[T, P]) Partial() *View[T, P] { v.s.view.Partial = true; return v }
 
-// Quiet names paths whose changes wake nobody; none names the whole view.
+// Quiet names paths whose changes wake no key; without paths, the whole view is quiet.
 func (v *View[T, P]) Quiet(paths ...string) *View[T, P] {
 	if len(paths) == 0 {
 		paths = []string{"*"}

@@ -4,6 +4,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -57,7 +58,7 @@ func Run(ctx context.Context, o Options) ([]Result, error) {
 		}
 		r, err := t.measure(ctx, m, o.For)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("case %s: %w", c.ID(), err)
 		}
 		r.Case = c.ID()
 		all = append(all, *r)

@@ -85,7 +85,7 @@ func checkWakes(g guest.Guest, file string) (*pipe.Response, error) {
 		if x.Wrong != "" {
 			r.Findings = append(r.Findings, finding(simulator.Finding{
 				Check: "wakes", Scenario: simulator.Scenario{Kind: topic + "/" + x.What}, Step: 1,
-				Message: file + " says otherwise: it " + x.Wrong,
+				Message: file + ": the event " + x.Wrong,
 			}))
 		}
 	}
@@ -156,7 +156,7 @@ func Golden(g guest.Guest, in *golden.Case, update bool) (*Case, error) {
 		return nil, err
 	}
 	if d := record.Diff(want, got); d != "" {
-		find("golden", fmt.Sprintf("%s:%d says otherwise (-want +got); if what came out is right, run with -update "+
+		find("golden", fmt.Sprintf("%s:%d wants something else (-want +got); if the output is right, run with -update "+
 			"(windlass plugin test: --update)", in.File, in.Line), d)
 	}
 

@@ -262,7 +262,7 @@ func (r *Report) Text() string {
 				failed++
 			}
 		}
-		fmt.Fprintf(&s, "wakes: %d events, %d of which wake otherwise\n", len(r.Wakes), failed)
+		fmt.Fprintf(&s, "wakes: %d events, %d of which wake other keys\n", len(r.Wakes), failed)
 	}
 	if r.Runs > 0 {
 		fmt.Fprintf(&s, "simulated: %d runs, %d syncs, %d writes in the undisturbed run\n", r.Runs, r.Syncs, r.Writes)

@@ -273,12 +273,12 @@ func (r *run) checkEffects(s *slot, key abi.KeyRef, all []abi.Effect) {
 		case abi.EffectDelete, abi.EffectEvict:
 			if e.Precondition == abi.PreconditionNone {
 				r.found(Finding{Check: Precondition,
-					Message: fmt.Sprintf("%s %s/%s is deleted unconditionally: an object that was made anew under that name would go too; leave sdk.Unconditional away", e.Resource, e.Namespace, e.Name)})
+					Message: fmt.Sprintf("%s %s/%s is deleted unconditionally: an object that was made anew under that name would go too; leave out sdk.Unconditional", e.Resource, e.Namespace, e.Name)})
 			}
 		case abi.EffectUpdate:
 			if e.Precondition == abi.PreconditionNone && e.Subresource != "scale" {
 				r.found(Finding{Check: Precondition,
-					Message: fmt.Sprintf("%s %s/%s is updated unconditionally: a change that somebody made meanwhile would be undone; leave sdk.Unconditional away", e.Resource, e.Namespace, e.Name)})
+					Message: fmt.Sprintf("%s %s/%s is updated unconditionally: a change that somebody made meanwhile would be undone; leave out sdk.Unconditional", e.Resource, e.Namespace, e.Name)})
 			}
 		case abi.EffectCreate:
 			r.forTerminating(e)

@@ -42,7 +42,7 @@ func command() *cobra.Command {
 		Use:   "windlass",
 		Short: "A controller manager whose controllers are sandboxed plugins",
 		Long: `Windlass is a kube-controller-manager whose controllers are WebAssembly plugins. The host owns the caches, the work queues and the writes to the API server;
-a plugin is called with a key and a snapshot of the cache, in a sandbox, and answers with the mutations it wants.`,
+a plugin is called with a key and a snapshot of the cache, in a sandbox, and returns the writes that it wants done.`,
 		Example: `  windlass run --kubeconfig ~/.kube/config
   windlass status
   windlass get controllers

@@ -30,7 +30,7 @@ var controllers = []Group{
 	{"garbage-collector-controller", []Flag{
 		concurrent("concurrent-gc-syncs", "garbage-collector-controller", 20),
 		{Name: "enable-garbage-collector", Value: Bool(true), Sets: "controllers",
-			Usage: "false puts -garbage-collector-controller before the controllers"},
+			Usage: "false disables garbage-collector-controller, whatever --controllers says"},
 	}},
 	{"horizontal-pod-autoscaler-controller", []Flag{
 		concurrent("concurrent-horizontal-pod-autoscaler-syncs", "horizontal-pod-autoscaler-controller", 5),

@@ -22,15 +22,15 @@ var generic = []Group{
 		{Name: "kube-api-content-type", Value: Text("application/vnd.kubernetes.protobuf"),
 			Why: "each resource is read and written in the form that the host's decoder takes: protobuf, or JSON where the " +
 				"API server has nothing else"},
-		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Sets: "minResyncPeriod", Usage: "after how long each " +
-			"key is looked at again though nothing has happened to it, from so much to twice that, 0 for never"},
+		{Name: "min-resync-period", Value: Duration(12 * time.Hour), Sets: "minResyncPeriod", Usage: "how long until each " +
+			"key is synced again though nothing has happened to it, from this to twice this, 0 for never"},
 		{Name: "controller-start-interval", Value: Duration(0),
 			Why: "all controllers start together: they share their caches, and have limits of their own"},
 		{Name: "controller-shutdown-timeout", Value: Duration(10 * time.Second), Sets: "shutdownTimeout",
 			Usage: "how long to wait at shutdown for the writes of syncs in flight, 0 for as long as they take"},
 		{Name: "feature-gates", Value: Other(featureGates),
-			Does: "those that a controller here asks for upstream are settings " +
-				"of its plugin, listed below; the log tells of others that they change nothing; unknown ones are refused",
+			Does: "those that upstream reads in controllers that are here are settings " +
+				"of their plugins, listed below; others change nothing, and the log says so; unknown ones are refused",
 			Usage: "feature gates of kube-controller-manager, `Name=true|false,...`; unknown ones are rejected"},
 		{Name: "emulated-version", Value: List(),
 			Does:  "gates can be set that were not locked yet in that version; all else is as in v1.37",

@@ -24,7 +24,7 @@ var process = []Group{
 		{Name: "allow-metric-labels-manifest", Value: Text(""), Why: noMetrics},
 	}},
 	{"logs", []Flag{
-		{Name: "v", Does: "how much is logged"},
+		{Name: "v", Does: "sets `logging.verbosity`: how much is logged"},
 		{Name: "vmodule", Does: "how much is logged, by file"},
 		{Name: "logging-format", Value: Text("text"), Check: oneOf("text", "json"), Does: "text or JSON"},
 		{Name: "log-flush-frequency", Value: Duration(5 * time.Second), Why: noSplit},

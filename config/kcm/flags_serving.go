@@ -23,7 +23,7 @@ var serving = []Group{
 			fs.IP(n, net.IPv4zero, u)
 		}, Sets: "serving.bindAddress",
 			Usage:   "IP address on which health, metrics and state are served; 0.0.0.0 or :: for all",
-			Differs: "nobody but this machine is let near unasked"},
+			Differs: "by default only this machine may connect"},
 		{Name: "secure-port", Value: Int(10257), Sets: "serving.port",
 			Usage: "port on which health, metrics and state are served, 0 for none, -1 for any free one"},
 		{Name: "cert-dir", Value: Text(""), Sets: "serving.tls.certDir",

@@ -84,7 +84,7 @@ var idle = map[string]string{
 func (g Gate) Idle(name string) string {
 	switch {
 	case stages[name] != "":
-		return "no gate of that stage that isn't set by its name has an effect here"
+		return "no gate of that stage has an effect here, apart from those set by name"
 	case len(g.Controllers) == 0:
 		return "upstream asks for it in code that has no counterpart here"
 	}

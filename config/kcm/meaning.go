@@ -38,7 +38,7 @@ func (f *Flag) setMeaning() {
 		if b.several {
 			of = ".controllers[" + f.Of + "]"
 		}
-		f.Sets, f.Usage = "plugins["+b.plugin+"]"+of+".workers", "keys that are synced at once"
+		f.Sets, f.Usage = "plugins["+b.plugin+"]"+of+".workers", "how many keys are synced at the same time"
 	case has:
 		f.Sets, f.Usage = "plugins["+b.plugin+"].settings["+f.Name+"]", cmp.Or(f.Usage, endOfSentence(setting))
 	default:

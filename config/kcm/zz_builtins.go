@@ -27,7 +27,7 @@ var builtins = map[string]builtin{
 		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
 	}},
 	"deployment-controller": {plugin: "deployment", settings: map[string]string{
-		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
+		"DeploymentReplicaSetTerminatingReplicas": "Whether the status has terminatingReplicas.",
 	}},
 	"endpoints-controller": {plugin: "endpoints", settings: map[string]string{
 		"endpoint-updates-batch-period": "How long changes of pods are collected before they are written.",
@@ -44,12 +44,12 @@ var builtins = map[string]builtin{
 	"garbage-collector-controller": {plugin: "garbagecollector"},
 	"horizontal-pod-autoscaler-controller": {plugin: "horizontalpodautoscaler", settings: map[string]string{
 		"horizontal-pod-autoscaler-sync-period":               "How long after a sync an autoscaler is synced again.",
-		"horizontal-pod-autoscaler-downscale-stabilization":   "How long a recommendation keeps an autoscaler that doesn't say so itself from scaling below it.",
-		"horizontal-pod-autoscaler-tolerance":                 "How far from 1 the ratio of what is and what should be may be before anything is done about it.",
+		"horizontal-pod-autoscaler-downscale-stabilization":   "How long an autoscaler without a window of its own isn't scaled below an earlier recommendation.",
+		"horizontal-pod-autoscaler-tolerance":                 "How far from 1 the ratio of a metric's actual to its desired value may be before the target is scaled.",
 		"horizontal-pod-autoscaler-cpu-initialization-period": "How long after a pod's start its use of CPU counts only while it is ready.",
-		"horizontal-pod-autoscaler-initial-readiness-delay":   "How long after a pod's start it becoming unready means that it has never been ready.",
+		"horizontal-pod-autoscaler-initial-readiness-delay":   "How long after a pod's start changes of its readiness count as its initial readiness.",
 		"HPAScaleToZero":    "Whether an autoscaler that took its target's last pod can start it again, and says so in its condition ScaledToZero.",
-		"HPAGeneration":     "Whether status.observedGeneration is told.",
+		"HPAGeneration":     "Whether status.observedGeneration is set.",
 		"PodLevelResources": "Whether what a pod asks for as a whole counts before what its containers do.",
 	}},
 	"job-controller": {plugin: "job", settings: map[string]string{
@@ -65,11 +65,11 @@ var builtins = map[string]builtin{
 	"volumeattributesclass-protection-controller": {plugin: "protection", several: true},
 	"replicaset-controller": {plugin: "replicaset", several: true, settings: map[string]string{
 		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
-		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
+		"DeploymentReplicaSetTerminatingReplicas": "Whether the status has terminatingReplicas.",
 	}},
 	"replicationcontroller-controller": {plugin: "replicaset", several: true, settings: map[string]string{
 		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
-		"DeploymentReplicaSetTerminatingReplicas": "Whether terminatingReplicas is told in the status.",
+		"DeploymentReplicaSetTerminatingReplicas": "Whether the status has terminatingReplicas.",
 	}},
 	"root-ca-certificate-publisher-controller": {plugin: "rootca", settings: map[string]string{
 		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it.",

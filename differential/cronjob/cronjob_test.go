@@ -43,7 +43,7 @@ func subject() *differential.Subject {
 		Shape:  shape,
 		Normal: func(line string) string { return uid.ReplaceAllString(line, "${1}…") },
 		Deeds:  deeds(),
-		// docs/differences.md: "CronJob: what each sync tells again"
+		// docs/differences.md: "CronJob: repeated events"
 		Repeated: regexp.MustCompile(`^event CronJob \S+ (?:Normal JobAlreadyActive|Warning (?:UnexpectedJob|` +
 			`InvalidSchedule|UnparseableSchedule|UnsupportedSchedule|UnknownTimeZone|TooManyMissedTimes)): `),
 		Events: events,

@@ -3,6 +3,7 @@ package garbagecollector
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -151,36 +152,132 @@ func TestAsUpstream(t *testing.T) {
 	})
 }
 
-var written = regexp.MustCompile(`(?m)^[-+](?:delete|update) \S+ (?:\S+/)?(\S+)`)
-
-// explain says where all that only one of the two has written names an owner that somebody names by a kind that isn't
-// served, or hangs on such an object.
+// explain says what all that only one of the two has written has in common, where that explains it.
 func explain(objects []runtime.Object, difference string) string {
-	var all []metav1.Object
-	named := map[types.UID]bool{}
+	g := graphOf(objects)
+	var only []metav1.Object
+	updates := true // and nothing else
+	for _, m := range written.FindAllStringSubmatch(difference, -1) {
+		i := slices.IndexFunc(g, func(o metav1.Object) bool { return o.GetName() == m[2] })
+		if i < 0 {
+			return ""
+		}
+		only = append(only, g[i])
+		updates = updates && m[1] == "update"
+	}
+	all := func(in map[types.UID]bool) bool {
+		return !slices.ContainsFunc(only, func(o metav1.Object) bool { return !in[o.GetUID()] })
+	}
+
+	switch {
+	case all(g.below(g.namedUnserved())):
+		return "below an owner that is named by a kind that isn't served\n"
+	case updates && all(g.going()):
+		return "references of objects that go either way\n"
+	case all(g.below(g.letGoAtOnce())):
+		return "below an owner that waits for nobody, and that another's finalizer keeps\n"
+	case all(g.nearOnesThatHaveWaited()):
+		return "beside an object that has waited for its dependents, and that another's finalizer keeps\n"
+	}
+	return ""
+}
+
+var written = regexp.MustCompile(`(?m)^[-+](delete|update) \S+ (?:\S+/)?(\S+)`)
+
+// graph are objects that own each other.
+type graph []metav1.Object
+
+func graphOf(objects []runtime.Object) (g graph) {
 	for _, o := range objects {
-		m := o.(metav1.Object)
-		all = append(all, m)
-		for _, ref := range m.GetOwnerReferences() {
+		g = append(g, o.(metav1.Object))
+	}
+	return g
+}
+
+// below returns the objects that have some of the owners, at any remove.
+func (g graph) below(owners map[types.UID]bool) map[types.UID]bool {
+	found, all := map[types.UID]bool{}, maps.Clone(owners)
+	for range g { // until all that hang on them are known
+		for _, o := range g {
+			if slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return all[r.UID] }) {
+				found[o.GetUID()], all[o.GetUID()] = true, true
+			}
+		}
+	}
+	return found
+}
+
+// namedUnserved returns the owners that somebody names by a kind that isn't served.
+func (g graph) namedUnserved() map[types.UID]bool {
+	named := map[types.UID]bool{}
+	for _, o := range g {
+		for _, ref := range o.GetOwnerReferences() {
 			if ref.Kind == "Nothing" || ref.APIVersion == "example.com/v1" {
 				named[ref.UID] = true
 			}
 		}
 	}
-	names := map[string]bool{}
-	for range all { // until all that hang on them are known
-		for _, m := range all {
-			if slices.ContainsFunc(m.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return named[r.UID] }) {
-				names[m.GetName()], named[m.GetUID()] = true, true
+	return named
+}
+
+// going returns the objects that are being deleted, or have lost all of their owners to be so.
+func (g graph) going() map[types.UID]bool {
+	going := map[types.UID]bool{}
+	keeps := func(of metav1.Object, ref metav1.OwnerReference) bool {
+		return slices.ContainsFunc(g, func(o metav1.Object) bool {
+			return o.GetUID() == ref.UID && o.GetName() == ref.Name && !going[ref.UID] &&
+				(o.GetNamespace() == "" || o.GetNamespace() == of.GetNamespace())
+		})
+	}
+	for range g {
+		for _, o := range g {
+			refs := o.GetOwnerReferences()
+			going[o.GetUID()] = o.GetDeletionTimestamp() != nil ||
+				len(refs) > 0 && !slices.ContainsFunc(refs, func(r metav1.OwnerReference) bool { return keeps(o, r) })
+		}
+	}
+	return going
+}
+
+// letGoAtOnce returns the owners that are being deleted in the foreground, are blocked by nobody, and are kept by
+// another's finalizer: what of their dependents is looked at before that, goes.
+func (g graph) letGoAtOnce() map[types.UID]bool {
+	owners := map[types.UID]bool{}
+	for _, o := range g {
+		owners[o.GetUID()] = o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) > 1 &&
+			slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents) && !g.blocked(o)
+	}
+	return owners
+}
+
+func (g graph) blocked(owner metav1.Object) bool {
+	return slices.ContainsFunc(g, func(o metav1.Object) bool {
+		return slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+			return r.UID == owner.GetUID() && r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
+		})
+	})
+}
+
+// nearOnesThatHaveWaited returns the owners, and their owners, of what is being deleted and doesn't wait for its
+// dependents, though it may have done so.
+func (g graph) nearOnesThatHaveWaited() map[types.UID]bool {
+	near := map[types.UID]bool{}
+	for _, o := range g {
+		if o.GetDeletionTimestamp() == nil || slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+			continue
+		}
+		for _, owner := range o.GetOwnerReferences() {
+			near[owner.UID] = true
+			for _, x := range g {
+				if x.GetUID() == owner.UID {
+					for _, ref := range x.GetOwnerReferences() {
+						near[ref.UID] = true
+					}
+				}
 			}
 		}
 	}
-	for _, m := range written.FindAllStringSubmatch(difference, -1) {
-		if !names[m[1]] {
-			return ""
-		}
-	}
-	return "below an owner that is named by a kind that isn't served\n"
+	return near
 }
 
 func finalizersOf(gvr schema.GroupVersionResource) differential.Deed {

@@ -73,9 +73,8 @@ func pluginLink(folder string) string { return "[" + folder + "](../plugins/" + 
 // another.
 func allNames(all []builtin.Controller) string {
 	var b strings.Builder
-	b.WriteString("\n## All names\n\nAs `windlass get controllers`, the log and metrics have them. Some of upstream's " +
-		"controllers " +
-		"are several here, each with views and a queue of its own; what is part of another one is turned on and off with " +
+	b.WriteString("\n## All names\n\nAs in `windlass get controllers`, the log and metrics; a blank queue has the " +
+		"controller's name. Some of upstream's controllers are several here, each with views and a queue of its own; what is part of another one is turned on and off with " +
 		"it.\n\n" +
 		"| name | part of | queue | events from |\n|---|---|---|---|\n")
 	for _, c := range all {

@@ -40,7 +40,7 @@ func pluginPage(root string, p builtin.Plugin) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b.WriteString("\nWhich events have which keys synced, beside what upstream's handlers do:")
+	b.WriteString("\nWhich events wake which keys, compared with upstream's event handlers:")
 	for i, file := range wakes {
 		if i > 0 {
 			b.WriteString(",")
@@ -87,7 +87,8 @@ func aboutPackage(folder string) (string, error) {
 
 // writeControllers writes the table of a plugin's controllers, parts of them included.
 func writeControllers(b *strings.Builder, p builtin.Plugin) {
-	b.WriteString("\n## Controllers\n\n| name | alias | part of | queue | service account | events from | by default |\n" +
+	b.WriteString("\n## Controllers\n\n[docs/controllers.md](../../docs/controllers.md) explains the columns.\n\n" +
+		"| name | alias | part of | queue | service account | events from | by default |\n" +
 		"|---|---|---|---|---|---|---|\n")
 	for _, c := range p.Controllers() {
 		on := "on"
@@ -112,7 +113,8 @@ func writeSettings(b *strings.Builder, p builtin.Plugin) {
 
 // writeAccess writes what a plugin's controllers read and write.
 func writeAccess(b *strings.Builder, p builtin.Plugin) {
-	b.WriteString("\n## What it reads and writes\n\n| controller | reads | writes |\n|---|---|---|\n")
+	b.WriteString("\n## What it reads and writes\n\n`/*` is all resources.\n\n" +
+		"| controller | reads | writes |\n|---|---|---|\n")
 	for _, c := range p.Controllers() {
 		var reads, writes []string
 		for _, v := range c.Manifest.Views {

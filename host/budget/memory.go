@@ -165,7 +165,7 @@ type MemoryError struct {
 
 // Error names the bound and what has used it up.
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("plugin %s needs %s more than %s allows, which is %s: it holds %s", e.Plugin, sizeText(e.Need),
+	return fmt.Sprintf("plugin %s can't take %s more: that exceeds %s (%s); it holds %s", e.Plugin, sizeText(e.Need),
 		e.Bound, sizeText(e.Limit), e.Uses)
 }
 

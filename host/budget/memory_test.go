@@ -21,7 +21,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 
-	take(Instances, 1001<<10, "plugin p needs 1001Ki more than plugins[p].budget.memory allows, which is 1000Ki: it holds nothing")
+	take(Instances, 1001<<10, "plugin p can't take 1001Ki more: that exceeds plugins[p].budget.memory (1000Ki); it holds nothing")
 	take(State, 100<<10, "")
 	take(Instances, 700<<10, "")
 	if near != 0 {
@@ -31,14 +31,14 @@ func TestMemory(t *testing.T) {
 	if near != 1 {
 		t.Errorf("told %d times beyond four fifths", near)
 	}
-	take(Results, 200<<10, "plugin p needs 200Ki more than plugins[p].budget.memory allows, which is 1000Ki: it holds 700Ki of instances, 100Ki of state, 1Ki of facts")
+	take(Results, 200<<10, "plugin p can't take 200Ki more: that exceeds plugins[p].budget.memory (1000Ki); it holds 700Ki of instances, 100Ki of state, 1Ki of facts")
 	m.Add(Instances, -700<<10)
 	take(Results, 200<<10, "")
 	if got, want := m.Text(), "200Ki of results, 100Ki of state, 1Ki of facts"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	m.Set(1)
-	take(State, 1, "plugin p needs 1Ki more than plugins[p].budget.memory allows, which is 1Ki: it holds 200Ki of results, 100Ki of state, 1Ki of facts")
+	take(State, 1, "plugin p can't take 1Ki more: that exceeds plugins[p].budget.memory (1Ki); it holds 200Ki of results, 100Ki of state, 1Ki of facts")
 }
 
 // What one plugin takes, or many together, leaves each other one its part.

@@ -149,7 +149,7 @@ func (c *Controller) countFailure(v *Version, k Key, failed error, panicked bool
 	}
 
 	c.quarantine = make(chan struct{})
-	c.log.Error(failed, "Controller is quarantined because its plugin keeps failing: "+
+	c.log.Error(failed, "Controller is quarantined: its syncs kept failing in the sandbox, or windlass panicked in one: "+
 		"load another version, or run windlass release",
 		"plugin", v.Plugin, "digest", v.Digest, "failures", f.count)
 }

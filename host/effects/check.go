@@ -112,7 +112,7 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return nil
 	case abi.EffectView:
 		if e.Ask == nil || e.Ask.View < 0 || int(e.Ask.View) >= len(c.w.Controller.Views) {
-			return errors.New("it asks for no view of the manifest")
+			return errors.New("it asks for a view that the manifest doesn't have")
 		}
 		return names.Namespace(e.Ask.Namespace)
 	case abi.EffectWake:
@@ -149,7 +149,7 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return nil
 	case abi.EffectZone:
 		if e.Zone == nil || len(e.Zone.Name) > partMax {
-			return fmt.Errorf("it says no zone, or names one in more than %d bytes", partMax)
+			return fmt.Errorf("it names no time zone, or one whose name has more than %d bytes", partMax)
 		}
 		return nil
 	}
@@ -182,7 +182,7 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 			return err
 		}
 		if n := len(e.Event.Reason) + len(e.UID) + len(e.Version) + len(e.Name) + len(e.Namespace); n > 4*partMax {
-			return fmt.Errorf("an event on %d bytes of names, the limit is %d", n, 4*partMax)
+			return fmt.Errorf("the event's reason, names, UID and version have %d bytes, the limit is %d", n, 4*partMax)
 		}
 		return c.grantedEvent(e, res)
 	}
@@ -231,7 +231,7 @@ func metadataOf(e *abi.Effect) error {
 	switch e.Kind {
 	case abi.EffectGet, abi.EffectList, abi.EffectPatch, abi.EffectDelete, abi.EffectDeleteCollection:
 	default:
-		return fmt.Errorf("metadata alone can be got, listed, patched and deleted")
+		return errors.New("an effect on metadata alone must be a get, list, patch, delete or deletecollection")
 	}
 	if ownBody(e.Subresource) {
 		return fmt.Errorf("a %s has no metadata of its own", e.Subresource)
@@ -256,7 +256,7 @@ func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 	}
 
 	if e.Kind == abi.EffectCreate && e.Subresource == "eviction" {
-		return errors.New("a pod is evicted by an effect of that kind, which has a precondition and counts as a delete")
+		return errors.New("use an evict effect to evict a pod: it has a precondition and counts as a delete")
 	}
 
 	many := e.Kind == abi.EffectList || e.Kind == abi.EffectDeleteCollection

@@ -117,7 +117,7 @@ func TestNothingIsAskedForAnotherWay(t *testing.T) {
 
 	for want, e := range map[string]abi.Effect{
 		"": {Kind: abi.EffectReview, Resource: "authorization.k8s.io/v1/subjectaccessreviews", Object: []byte{0x0a, 0}},
-		"a pod is evicted by an effect of that kind": {Kind: abi.EffectCreate, Resource: "v1/pods",
+		"use an evict effect to evict a pod": {Kind: abi.EffectCreate, Resource: "v1/pods",
 			Subresource: "eviction", Namespace: "a", Name: "x", Object: []byte{0x0a, 0}},
 		"v1/configmaps can't be reviewed": {Kind: abi.EffectReview, Resource: "v1/configmaps", Namespace: "a",
 			Object: []byte{0x0a, 0}},

@@ -111,7 +111,7 @@ func (s *fencedSink) writeFenced(e *corev1.Event, write func() (*corev1.Event, e
 			return written, err
 		}
 	}
-	klog.V(2).InfoS("Event is dropped", "err", lost, "object",
+	klog.V(2).InfoS("Event is dropped", "component", e.Source.Component, "err", lost, "object",
 		klog.KRef(e.InvolvedObject.Namespace, e.InvolvedObject.Name), "kind", e.InvolvedObject.Kind, "reason", e.Reason)
 	return e, nil
 }

@@ -76,7 +76,7 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("view %s: the cache of %s is at version %s, and older than the request, which was made at %s: %w",
+			return fmt.Errorf("view %s: the cache of %s is at resourceVersion %s, behind the API server's %s: %w",
 				v.Name, v.Resource, store.Version(), l.Version, context.Cause(ctx))
 		}
 	}

@@ -79,7 +79,7 @@ func (s *Session) granted(e *abi.Effect, res *schema.Resource, created func(obje
 		return nil
 	case e.Kind == abi.EffectDeleteCollection:
 		if len(a.Selectors) > 1 {
-			return &notGranted{fmt.Sprintf("a collection can be deleted by one selector, plugins[%s].grant has %d rules with one for %s", s.w.Plugin, len(a.Selectors), q)}
+			return &notGranted{fmt.Sprintf("deletecollection takes one selector, but plugins[%s].grant has %d rules with one for %s", s.w.Plugin, len(a.Selectors), q)}
 		}
 		return nil
 	case e.Kind == abi.EffectCreate && e.Subresource == "", e.Kind == abi.EffectReview:
@@ -142,7 +142,7 @@ func (s *Session) grantedLabels(e *abi.Effect, res *schema.Resource, q grant.Req
 		return nil // it was judged when it was created
 	case e.Kind == abi.EffectApply && s.isAbsent(k):
 	default:
-		return &notGranted{fmt.Sprintf("labels decide whether the operator has granted it, and the object is in no view and wasn't read live, so the host doesn't know them: plugins[%s].grant, %s", s.w.Plugin, q)}
+		return &notGranted{fmt.Sprintf("the grant depends on the object's labels, but it is in no view and wasn't read live: plugins[%s].grant, rules with %s", s.w.Plugin, q)}
 	}
 
 	after, err := s.labelsAfter(e, res, k, b, before)

@@ -52,7 +52,7 @@ func (p apiPath) checkWithin(r abi.Resource) error {
 	prefix := []string{"apis", r.Group, r.Version}
 	if r.Group == "" {
 		if r.Name == allResources {
-			return errors.New("the core group is read by resource: below it are paths to nodes and pods themselves")
+			return errors.New("name a resource: below the core group there are also paths to the proxies of nodes and pods")
 		}
 		prefix = []string{"api", r.Version}
 	}

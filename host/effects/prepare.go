@@ -39,7 +39,7 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 		}
 		b := c.bases.find(k)
 		if b == nil {
-			return fmt.Errorf("%s/%s is in none of the views and wasn't read live: there is nothing that the update could be a difference to", e.Namespace, e.Name)
+			return fmt.Errorf("%s/%s is in none of the views and wasn't read live: there is no object to compare the update with", e.Namespace, e.Name)
 		}
 		p, err := c.compare(e, res, k, b)
 		if err != nil {

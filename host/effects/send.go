@@ -151,7 +151,7 @@ func (w *Writer) enter(r *apiserver.Request) (leave func(), err error) {
 	w.gate.RLock()
 	if w.revoked {
 		w.gate.RUnlock()
-		return nil, fmt.Errorf("%s: not sent: this version of plugin %s was revoked", r, w.Plugin)
+		return nil, fmt.Errorf("%s: not sent: this version of plugin %s was replaced and may no longer write", r, w.Plugin)
 	}
 	return w.gate.RUnlock, nil
 }

@@ -69,7 +69,7 @@ func New(ctx context.Context, c *config.Serving, base *rest.Config) (*Guard, err
 	}
 	if a := &c.Authentication; !a.SkipLookup && !a.TolerateLookupFailure {
 		if err := g.refreshPublished(ctx); err != nil {
-			return nil, fmt.Errorf("%w, or set tolerateLookupFailure", err)
+			return nil, fmt.Errorf("%w, or set serving.authentication.tolerateLookupFailure", err)
 		}
 	}
 	return g, nil

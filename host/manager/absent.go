@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
@@ -60,6 +61,9 @@ const endingMost = 20
 const (
 	countEvery = time.Minute
 	countMax   = 2 * time.Second
+	// countAtOnce is so few that by default no request waits for a second for its turn: client-go logs such a wait, with
+	// the request's path.
+	countAtOnce = 8
 )
 
 // unattended counts the objects that nobody acts for because their controllers don't run. It asks when it is asked: for
@@ -112,19 +116,20 @@ func (u *unattended) queryCounts(ctx context.Context, config *rest.Config, l *le
 
 	ctx, cancel := context.WithTimeout(ctx, countMax)
 	defer cancel()
-	var asking sync.WaitGroup
+	var asking errgroup.Group // without errors: what can't be listed counts as none
+	asking.SetLimit(countAtOnce)
 	resources := slices.Collect(maps.Keys(wanted))
 	found := make([]int64, len(resources))
 	for i, id := range resources {
 		if r, ok := abi.ParseResource(id); ok {
-			asking.Go(func() { found[i] = u.count(ctx, r) })
+			asking.Go(func() error { found[i] = u.count(ctx, r); return nil })
 		}
 	}
 
 	if l.leadsFor("namespace-controller") {
-		asking.Go(func() { ending = u.listEnding(ctx) })
+		asking.Go(func() error { ending = u.listEnding(ctx); return nil })
 	}
-	asking.Wait()
+	_ = asking.Wait()
 	counts = map[string]int64{}
 	for i, id := range resources {
 		counts[id] = found[i]

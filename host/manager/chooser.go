@@ -129,8 +129,8 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 			continue
 		}
 		if misnamed && mayBeMeant(k, f, runs) {
-			leave(fmt.Errorf("%s: plugin %q isn't begun while the configuration names a plugin that isn't there, "+
-				"for that name may be meant for it, and its grant: correct the name, or add this one to plugins", f, f.Name))
+			leave(fmt.Errorf("%s: plugin %q isn't started while the configuration names a plugin that wasn't found: "+
+				"that entry and its grant may be meant for this one: correct the name, or add this one to plugins", f, f.Name))
 			continue
 		}
 		p := k.Plugin(f.Name)
@@ -182,7 +182,7 @@ func namesMore(k, before *config.Configuration) bool {
 // because adds to an error that something wasn't found which files can't be used, for one of them may have it.
 func because(err error, broken ...error) error {
 	if broken := errors.Join(broken...); err != nil && broken != nil {
-		return fmt.Errorf("%w; what isn't there may be in a plugin that can't be used: %w", err, broken)
+		return fmt.Errorf("%w; it may be in a plugin that couldn't be loaded: %w", err, broken)
 	}
 	return err
 }
@@ -192,13 +192,13 @@ func (x *chooser) tellMissing(list, names []string) {
 	named, others := config.Missing(list, names)
 	for _, name := range named {
 		x.sayOnce(name+" is missing", func() {
-			klog.InfoS("Nobody runs this controller: kube-controller-manager has it, and it isn't built here yet", "controller",
+			klog.InfoS("Windlass doesn't have this controller of kube-controller-manager yet: run it elsewhere", "controller",
 				name)
 		})
 	}
 	if len(others) > 0 {
 		x.sayOnce(fmt.Sprint(others, " are missing"), func() {
-			klog.InfoS("\"*\" stands for more in kube-controller-manager: nobody runs these controllers, which aren't built here yet", "controllers", strings.Join(others, ","))
+			klog.InfoS("\"*\" has more controllers in kube-controller-manager: Windlass doesn't have these yet, run them elsewhere", "controllers", strings.Join(others, ","))
 		})
 	}
 }

@@ -29,7 +29,7 @@ func Settle(c *config.Configuration, e *will.Estate, how string) error {
 	began := time.Now()
 	writes, err := e.Over(began.Add(e.Within))
 	if err != nil {
-		return errors.Join(errors.New("its leases are left to expire"), err)
+		return errors.Join(errors.New("the ended manager's leases are left to expire"), err)
 	}
 	r, err := restConfig(&c.ClientConnection)
 	if err != nil {

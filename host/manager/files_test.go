@@ -166,7 +166,7 @@ func TestAConfiguredFileIsMissingAtAStart(t *testing.T) {
 		told := strings.Join(s.LeftOut, "\n")
 		return strings.Contains(told, `no plugin "first" was found`) &&
 			strings.Contains(told, `"first-0" is not in the list`) &&
-			strings.Contains(told, `plugin "third" isn't begun`) && strings.Contains(told, "nobody-knows")
+			strings.Contains(told, `plugin "third" isn't started`) && strings.Contains(told, "nobody-knows")
 	})
 	w.notMade("c")
 
@@ -180,8 +180,8 @@ func TestAConfiguredFileIsMissingAtAStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.placeBytes("renamed", greeter(t, "fifth", "e", "").wasm)
-	w.eventually("the new one isn't begun, and those that run go on", func(s *state.Status) bool {
-		return strings.Contains(strings.Join(s.LeftOut, "\n"), `plugin "fifth" isn't begun`) && len(s.Controllers) == 3
+	w.eventually("the new one isn't started, and those that run go on", func(s *state.Status) bool {
+		return strings.Contains(strings.Join(s.LeftOut, "\n"), `plugin "fifth" isn't started`) && len(s.Controllers) == 3
 	})
 	w.running("fourth-0", "second-0", "third-0")
 }

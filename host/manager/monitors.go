@@ -177,7 +177,7 @@ func (x *monitors) run(ctx context.Context) {
 
 		if err := x.refresh(ctx); err != nil && ctx.Err() == nil {
 			x.errors.Add(1)
-			klog.ErrorS(err, "Can't find out which resources there are, will retry")
+			klog.ErrorS(err, "Discovery failed, will retry")
 		}
 
 		wait := rediscover
@@ -287,7 +287,7 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 			return
 		}
 		if err := x.stores.cache.Supersede(r, other); err != nil {
-			klog.ErrorS(err, "Deleted objects may go unnoticed", "resource", r.String())
+			klog.ErrorS(err, "Can't report an unserved resource's objects as deleted", "resource", r.String())
 		}
 		x.forgetResource(r, w)
 		return
@@ -306,7 +306,7 @@ func (x *monitors) vanished(r abi.Resource, w *watched) {
 	}
 
 	if err := x.stores.cache.End(r); err != nil {
-		klog.ErrorS(err, "Deleted objects may go unnoticed", "resource", r.String())
+		klog.ErrorS(err, "Can't report an unserved resource's objects as deleted", "resource", r.String())
 	}
 	x.forgetResource(r, w)
 }

@@ -29,7 +29,7 @@ func (r *refusal) note(err error) {
 	switch {
 	case err != nil && (was == nil || was.Error() != err.Error()):
 		r.metrics.Reloads.WithLabelValues("failed").Inc()
-		klog.ErrorS(err, "Reload failed: keeping what runs")
+		klog.ErrorS(err, "Reload failed, at least in part: what it couldn't change runs as before")
 	case err == nil && was != nil:
 		klog.InfoS("Reload succeeds again: the configuration is applied")
 	}

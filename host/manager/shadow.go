@@ -52,7 +52,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	case present != nil && present.fingerprint() == print:
 		return nil
 	case tried != nil:
-		return fmt.Errorf("plugins[%s].shadow: %s was tried before: %w", h.name, name, tried)
+		return fmt.Errorf("plugins[%s].shadow: %s failed before, and is retried once it changes: %w", h.name, name, tried)
 	}
 
 	h.removeShadow()

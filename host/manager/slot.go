@@ -147,7 +147,7 @@ func (s *slot) checkHealth() error {
 			s.plugin)
 	}
 	if err := s.Quarantined(); err != nil {
-		return fmt.Errorf("quarantined: its plugin keeps failing: load another version, or release it: %w", err)
+		return fmt.Errorf("quarantined: load another version, or run windlass release %s: %w", s.Name(), err)
 	}
 	return nil
 }

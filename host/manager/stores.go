@@ -129,7 +129,7 @@ func (x *stores) beginReading(c *controller.Controller, v *controller.Version) (
 			var res *schema.Resource
 			if res, err = x.namedResource(n.Resource); err == nil {
 				if res.Kind != "" && res.Namespaced != v.Plan.Namespaced(n.Resource) {
-					klog.ErrorS(nil, "The manifest's clusterScoped is wrong for a resource, so keys may miss objects and changes: say it in the views (View.ClusterScoped), or generate the types anew with +kubebuilder:resource:scope=Cluster",
+					klog.ErrorS(nil, "The manifest's clusterScoped contradicts the API server, so keys may miss objects and changes: correct View.ClusterScoped, or +kubebuilder:resource:scope of the types",
 						"controller", v.Manifest.Name, "resource", n.Resource.String(), "namespaced", res.Namespaced)
 				}
 				var part *cache.Reader
@@ -161,7 +161,7 @@ func (x *stores) namedResource(r abi.Resource) (*schema.Resource, error) {
 	defer cancel()
 	served, err := x.discovery.Resource(ctx, r)
 	if err != nil {
-		klog.V(1).InfoS("What a resource is can't be told yet", "resource", r.String(), "err", err)
+		klog.V(1).InfoS("Can't look the resource up in discovery yet", "resource", r.String(), "err", err)
 		return res, nil
 	}
 	return served, x.cache.Learn(served)

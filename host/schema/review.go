@@ -18,7 +18,7 @@ import (
 // SubjectAccessReviews: no cache can know it.
 func ForReview(r abi.Resource) (*Resource, error) {
 	if r.Group != authenticationv1.GroupName && r.Group != authorizationv1.GroupName {
-		return nil, fmt.Errorf("%s can't be reviewed: only what the groups %s and %s have is answered and not stored; create other objects",
+		return nil, fmt.Errorf("%s can't be reviewed: only groups %s and %s have reviews; use a create for other resources",
 			r, authenticationv1.GroupName, authorizationv1.GroupName)
 	}
 	gv := apischema.GroupVersion{Group: r.Group, Version: r.Version}

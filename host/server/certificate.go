@@ -78,7 +78,7 @@ func parsePair() func(contents [][]byte) (*tls.Certificate, error) {
 			if started {
 				return nil, err
 			}
-			klog.ErrorS(err, "The serving certificate isn't valid now, and clients will reject it: replace it")
+			klog.ErrorS(err, "The certificate in serving.tls.certFile isn't valid now, and clients reject it: replace it")
 		}
 		started = true
 		return &c, nil

@@ -60,7 +60,7 @@ func Troubles(s *Status) []Trouble {
 // misconfigured are what is configured or found, and can't be used.
 func (s *Status) misconfigured() (all []Trouble) {
 	if s.Refused != "" {
-		all = append(all, Trouble{Bad, "configuration", "isn't applied: " + s.Refused,
+		all = append(all, Trouble{Bad, "configuration", "isn't applied, at least in part: " + s.Refused,
 			"Correct it: it is read again when the file changes, or at SIGHUP."})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
@@ -92,13 +92,13 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 	}
 
 	if r := c.Hastiest; r != nil {
-		what := fmt.Sprintf("%s slowed down, for longest %s: %s (%s)",
+		what := fmt.Sprintf("%s slowed down, the longest %s: %s (%s)",
 			counted(c.Restless, "key"), cmp.Or(r.Key, onlyKey), r.Error, counted(r.Tries, "such sync"))
 		add(Warning, what, "Correct its plugin: a sync that has nothing to do yet asks for a later time "+
 			"(docs/abi.md, requeue_after). windlass get keys --controller "+c.Name)
 	}
 	if c.Differences > 0 {
-		add(Note, "its shadow answers otherwise: "+counted(c.Differences, "difference"),
+		add(Note, "its shadow answers differently: "+counted(c.Differences, "difference"),
 			"windlass get differences --controller "+c.Name)
 	}
 	return all
@@ -170,7 +170,7 @@ func (s *Status) heldUpKeys() (all []Trouble) {
 		} else {
 			key = x.oldest.Controller + "'s " + key
 		}
-		what := fmt.Sprintf("%s held up, for longest %s (%s, %s): %s",
+		what := fmt.Sprintf("%s stuck, the longest %s (%s, %s): %s",
 			counted(x.keys, "key"), key, x.oldest.State, counted(x.oldest.Tries, "failed sync"), x.oldest.Error)
 		all = append(all, Trouble{Warning, strings.Join(x.controllers, ", "), what, do})
 	}
@@ -199,7 +199,7 @@ func (s *Status) unattended() (all []Trouble) {
 	}
 	for _, r := range slices.Sorted(maps.Keys(byResource)) {
 		absent, names := byResource[r], []string{}
-		do := "Another manager can run beside this one what isn't built here: docs/migrating.md."
+		do := "Run one that does beside this manager: docs/migrating.md."
 		for _, a := range absent {
 			names = append(names, a.Name)
 			if a.State == Disabled && a.Built {

@@ -89,9 +89,9 @@ func TestCausesAreToldOnce(t *testing.T) {
 	want := []string{
 		"job-controller, replicaset-controller: v1/pods can't be read: forbidden. It goes on with what was " +
 			"there last. Where a definition has gone, so may the controller.",
-		"job-controller, replicaset-controller: 42 keys held up, for longest replicaset-controller's shop/c " +
+		"job-controller, replicaset-controller: 42 keys stuck, the longest replicaset-controller's shop/c " +
 			"(failing, 4 failed syncs): refused: shop/c. windlass get keys",
-		"job-controller: 2 keys held up, for longest shop/b (failing, 4 failed syncs): refused: shop/b. " +
+		"job-controller: 2 keys stuck, the longest shop/b (failing, 4 failed syncs): refused: shop/b. " +
 			"windlass get keys --controller job-controller",
 		"namespace old: has been terminating for 3h0m0s. kubectl get namespace old -o yaml: its conditions say " +
 			"what is left in it, and which finalizers keep that.",
@@ -119,12 +119,12 @@ func TestUnattended(t *testing.T) {
 		got = append(got, x.Level+" "+x.About+": "+x.What+". "+x.Do)
 	}
 	want := []string{
-		"note cronjob-controller: isn't built yet: no controller here handles 3 cronjobs.batch. Another manager " +
-			"can run beside this one what isn't built here: docs/migrating.md.",
+		"note cronjob-controller: isn't built yet: no controller here handles 3 cronjobs.batch. Run one that " +
+			"does beside this manager: docs/migrating.md.",
 		"note job-controller: is turned off by --controllers: no controller here handles 1 jobs.batch. Turn it on " +
 			"with --controllers, unless another manager runs it.",
 		"note node-lifecycle-controller, taint-eviction-controller: don't run: no controller here handles 2 nodes. " +
-			"Another manager can run beside this one what isn't built here: docs/migrating.md.",
+			"Run one that does beside this manager: docs/migrating.md.",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

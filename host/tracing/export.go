@@ -122,7 +122,7 @@ func (l *live) shutDown() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownMost)
 	defer cancel()
 	if err := l.provider.Shutdown(ctx); err != nil {
-		klog.InfoS("Some spans couldn't be exported before the process ended", "err", err)
+		klog.InfoS("Some spans couldn't be exported before their exporter was shut down", "err", err)
 	}
 }
 

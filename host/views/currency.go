@@ -38,7 +38,7 @@ type Young struct {
 }
 
 func (e *Young) Error() string {
-	return fmt.Sprintf("view %s: the cache of %s isn't known to be current, so an object that it doesn't have may exist",
+	return fmt.Sprintf("view %s: the cache of %s isn't known to be current, so it may lack objects that exist",
 		e.View, e.Resource)
 }
 

@@ -26,7 +26,7 @@ var requests = sdk.Key(certificatesv1.CertificateSigningRequests).
 var Plugin = &sdk.Plugin{
 	Name:        "csrapproving",
 	Version:     "1.0.0",
-	Description: "Approves the requests of kubelets for their client certificates, where who asks may have that done.",
+	Description: "Approves the requests of kubelets for their client certificates, where the requester is authorized.",
 	Controllers: []*sdk.Controller{{
 		Name:           "certificatesigningrequest-approving-controller",
 		Alias:          "csrapproving",

@@ -42,7 +42,7 @@ var (
 
 // tellTerminating decides whether the pods on their way out are counted in the status.
 var tellTerminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true,
-	"Whether terminatingReplicas is told in the status.")
+	"Whether the status has terminatingReplicas.")
 
 // Plugin is the deployment module (pkg/controller/deployment).
 var Plugin = &sdk.Plugin{

@@ -45,11 +45,15 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 	}
 
 	var p plan
+	var stale []*discoveryv1.EndpointSlice // of ports that no pod has
 	ours := make([][]*discoveryv1.EndpointSlice, len(r.ports))
 	for _, s := range existing {
-		if g := r.groupOf(s); g >= 0 {
+		switch g := r.groupOf(s); {
+		case g >= 0:
 			ours[g] = append(ours[g], s)
-		} else {
+		case r.ownsSlice(s):
+			stale = append(stale, s)
+		default:
 			p.delete = append(p.delete, s)
 		}
 	}
@@ -60,6 +64,7 @@ func (r *reconciler) reconcile(t discoveryv1.AddressType, existing []*discoveryv
 		plus, minus, ideal = plus+a, minus+b, ideal+(n+r.max-1)/r.max
 		r.totals.endpoints += n
 	}
+	p.delete = append(p.delete, stale...) // in this order: a slice that would be made takes the first one's place
 
 	if len(p.create) == 0 && len(p.delete) == len(existing) {
 		// There is always a slice. The one that is there stays where it says the same.

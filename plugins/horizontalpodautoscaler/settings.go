@@ -11,19 +11,19 @@ var (
 	syncPeriod = &sdk.Setting{Name: "horizontal-pod-autoscaler-sync-period", Default: "15s",
 		Description: "How long after a sync an autoscaler is synced again."}
 	downscaleStabilization = &sdk.Setting{Name: "horizontal-pod-autoscaler-downscale-stabilization", Default: "5m0s",
-		Description: "How long a recommendation keeps an autoscaler that doesn't say so itself from scaling below it."}
+		Description: "How long an autoscaler without a window of its own isn't scaled below an earlier recommendation."}
 	defaultTolerance = &sdk.Setting{Name: "horizontal-pod-autoscaler-tolerance", Default: "0.1",
-		Description: "How far from 1 the ratio of what is and what should be may be before anything is done about it."}
+		Description: "How far from 1 the ratio of a metric's actual to its desired value may be before the target is scaled."}
 	cpuInitialization = &sdk.Setting{Name: "horizontal-pod-autoscaler-cpu-initialization-period", Default: "5m0s",
 		Description: "How long after a pod's start its use of CPU counts only while it is ready."}
 	readinessDelay = &sdk.Setting{Name: "horizontal-pod-autoscaler-initial-readiness-delay", Default: "30s",
-		Description: "How long after a pod's start it becoming unready means that it has never been ready."}
+		Description: "How long after a pod's start changes of its readiness count as its initial readiness."}
 )
 
 var (
 	scaleToZero = sdk.Gate("HPAScaleToZero", true, "Whether an autoscaler that took its target's last pod can start it "+
 		"again, and says so in its condition ScaledToZero.")
-	generation  = sdk.Gate("HPAGeneration", true, "Whether status.observedGeneration is told.")
+	generation  = sdk.Gate("HPAGeneration", true, "Whether status.observedGeneration is set.")
 	podRequests = sdk.Gate("PodLevelResources", true,
 		"Whether what a pod asks for as a whole counts before what its containers do.")
 )

@@ -1,8 +1,8 @@
 // Package podgc deletes pods that nobody else would ever delete.
 //
-// Every 20 s it deletes the oldest terminated pods beyond a threshold (12,500 by default), pods whose nodes are gone
-// for 40 s, pods on nodes that are out of service, and pods that are being deleted and were never scheduled. Those that
-// haven't ended are marked as failed first.
+// Every 20 s it deletes the oldest terminated pods beyond a threshold (12,500 by default) and pods that are being
+// deleted and were never scheduled; and at once pods whose nodes are gone for 40 s and pods on nodes that are out of
+// service. Those that haven't ended are marked as failed first.
 package podgc
 
 import (

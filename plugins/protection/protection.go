@@ -1,6 +1,6 @@
 // Package protection keeps what is in use from being deleted, by finalizers.
 //
-// An object that has lost the finalizer, or is older than it, gets it. When it is deleted, the finalizer goes as soon
+// Every object gets a finalizer, also one that has lost it. When the object is deleted, the finalizer goes as soon
 // as nobody uses the object: a PersistentVolume when it is not bound to a claim, a VolumeAttributesClass when no claim
 // and no volume names it.
 package protection

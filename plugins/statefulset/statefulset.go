@@ -122,7 +122,7 @@ func sync(c *sdk.Call) error {
 	}
 	selector := set.Spec.Selector
 	if err := labels.Check(selector); err != nil {
-		c.Log("not synced: " + err.Error())
+		c.Log("not synced: invalid spec.selector: " + err.Error())
 		return nil
 	}
 	r := &rollout{c: c, set: set, inOrder: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement}

@@ -120,7 +120,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	switch {
 	case named:
 	case p.Name != r.podName(n):
-		w.err = sdk.Errors("pod ", p.Name, " is in the place of ", r.podName(n), ", and a pod keeps its name")
+		w.err = sdk.Errors("pod ", p.Name, " isn't named ", r.podName(n), ", and a pod can't be renamed")
 	default:
 		p = sdk.Copy(p)
 		p.Labels = p.Labels.Clone()

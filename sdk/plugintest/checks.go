@@ -1,6 +1,6 @@
 package plugintest
 
-// Check is a property that a controller should have. A finding names the one that it hasn't.
+// Check is what a simulation looks for. The comments below say what a finding of each means.
 type Check string
 
 // The checks. Each is made in simulated runs of the same world (see [Run]); a run's end is compared with that of the

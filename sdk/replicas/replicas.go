@@ -51,7 +51,7 @@ func WritesOf(sets *resource.Info) sdk.Writes {
 // Terminating is the setting that decides whether [Sync] counts terminating pods in the status. A plugin that doesn't
 // declare it has the default.
 var Terminating = sdk.Gate("DeploymentReplicaSetTerminatingReplicas", true,
-	"Whether terminatingReplicas is told in the status.")
+	"Whether the status has terminatingReplicas.")
 
 // Victims chooses which n of a set's active pods go, n being less than their number. It may put the list in another
 // order.
@@ -83,7 +83,7 @@ type Set struct {
 func Manage[O any, P resource.Pointer[O]](c *sdk.Call, o P, s *Set, pods []*corev1.Pod,
 	victims Victims) (status appsv1.ReplicaSetStatus, changed bool, _ error) {
 	if err := labels.Check(s.Spec.Selector); err != nil {
-		c.Log("not synced: " + err.Error())
+		c.Log("not synced: invalid spec.selector: " + err.Error())
 		return status, false, nil
 	}
 

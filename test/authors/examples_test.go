@@ -23,29 +23,41 @@ import (
 )
 
 // examples are those in Go, with what shows in a cluster that they work.
-var examples = []struct {
-	name   string
-	module string // the module's name where it isn't the folder's
-	custom bool   // has types of its own, of which something is generated
-	check  func(*author)
-}{
+var examples = []example{
 	{name: "budgets", check: checkBudgets},
 	{name: "replicaset", check: checkReplicaSet},
 	{name: "webapp", custom: true, check: checkWebApp},
 	{name: "c-default-deny", module: "default-deny", check: checkDefaultDeny},
 }
 
+type example struct {
+	name   string
+	module string // the module's name where it isn't the folder's
+	custom bool   // has types of its own, of which something is generated
+	check  func(*author)
+}
+
+// plugin is the module's name.
+func (x *example) plugin() string {
+	if x.module != "" {
+		return x.module
+	}
+	return x.name
+}
+
 // Each example is copied out of the repository, built, tested, loaded into a Windlass that is running, and has its
-// effect; another version takes its place while it runs; and it is unloaded. Plugins write as accounts of their own,
-// with the rights that windlass rbac prints.
+// effect; another version takes its place while it runs; and it is unloaded. In the end all run at once. Plugins write
+// as accounts of their own, with the rights that windlass rbac prints.
 func TestExamples(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{Nodes: 3})
+	c := cluster.Start(t, cluster.Options{Nodes: crowd.nodes})
 	a := newAuthor(t, c, false)
 	a.runWindlass(func(k *config.Configuration) {
+		allowCrowd(k)
 		// A module that isn't built in has no rights by its name alone.
 		k.Plugins = []config.Plugin{{Name: "replicaset", ServiceAccount: "replicaset-controller"}}
 	})
 
+	modules := map[string]string{}
 	for _, x := range examples {
 		t.Run(x.name, func(t *testing.T) {
 			a := *a
@@ -55,9 +67,8 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			name := x.name
+			name := x.plugin()
 			if x.module != "" {
-				name = x.module
 				a.runShell(folder, "chmod +x build.sh && ./build.sh")
 			} else {
 				a.runShell(folder, "windlass plugin sdk && go mod edit -replace github.com/windlass-dev/windlass=./.windlass")
@@ -79,8 +90,14 @@ func TestExamples(t *testing.T) {
 			}
 			a.replace(name, module)
 			a.unloadPlugin(name)
+			modules[name] = module
 		})
 	}
+	t.Run("all at once", func(t *testing.T) {
+		a := *a
+		a.t = t
+		a.checkRoom(modules)
+	})
 }
 
 // sameUnderGo replays what a module of TinyGo's has just done in the same plugin as Go's own compiler builds it: every

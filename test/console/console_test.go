@@ -43,7 +43,7 @@ func TestConsole(t *testing.T) {
 	x.pressButton("#controllers", "replicaset-controller")
 	x.awaitText("its keys, its error, its syncs", "#detail", "Stuck keys", "shop/web-", "failing", closed,
 		"Last recorded syncs", "event on apps/v1/replicasets", "Last error")
-	x.awaitText("what its shadow would do, as text", "#detail", "Its shadow answers otherwise", hostile)
+	x.awaitText("what its shadow would do, as text", "#detail", "Its shadow answers differently", hostile)
 	if *update {
 		w.keepBusy(t)
 		picture(x, "../../docs/console.png")

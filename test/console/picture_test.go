@@ -29,7 +29,7 @@ func picture(x *tab, path string) {
 		x.t.Fatal(err)
 	}
 
-	x.pressButton("header", "Go on")
+	x.pressButton("header", "Resume")
 	x.runSteps("the window as it was", chromedp.EmulateViewport(1360, 900))
 	m, err := png.Decode(bytes.NewReader(b))
 	if err != nil {

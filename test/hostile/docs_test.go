@@ -29,8 +29,11 @@ func TestDocs(t *testing.T) {
 %d modules that mean harm, from test/hostile, with where each is stopped and what the error says. This page is written by
 `+"`make hostile`"+`, whose tests show that it is true, and print times and memory as well.
 
-While each of them runs, a goroutine of the host waits for less than %v, another plugin's syncs go on, and the host allocates less than %d MiB. "Harmless" is what
+While each of them runs, no goroutine of the host waits for %v or longer, another plugin's syncs go on, and the host allocates less than %d MiB. "Harmless" is what
 runs to its end and has no effect: each of its syncs answers the same, and nothing is left of the one before.
+
+*Stopped at* says when: while the module is loaded, while its manifest is read, while it is given its settings
+(configure), in a sync, or when the host looks at the effects that the sync asks for.
 
 ## In the sandbox
 

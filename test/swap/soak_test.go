@@ -222,7 +222,7 @@ func (s *soak) document(verdict string) []byte {
 
 `+"`make soak`"+` has written this. A manager with the controllers deployment, replicaset, endpointslice and serviceaccount runs against a real API server. replicaset is replaced again and again by a module of other
 bytes in the plugin folder, while a Deployment goes up and down between %d and %d pods every %d ms, pods of %d others are deleted by somebody else, and a Service changes every %d ms. Each version has to write before
-the next one comes. Rounds of swaps take turns with times under the same load without swaps.
+the next one comes. Rounds with swaps alternate with periods under the same load without swaps.
 
 `, s.swaps, small, large, loadPeriod.Milliseconds(), quiet, probePeriod.Milliseconds())
 	fmt.Fprintf(out, "%s, %s, %d processors, which the API server, etcd and the test share; load average at the end %s. A swap took %d ms on average, until its version had written.\n\n", time.Now().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), loadAverage(),

@@ -488,7 +488,7 @@ func TestShadow(t *testing.T) {
 	note := func() bool {
 		return slices.ContainsFunc(w.m.Status(t).Troubles, func(x state.Trouble) bool {
 			return strings.Contains(x.What,
-				"its shadow answers otherwise")
+				"its shadow answers differently")
 		})
 	}
 	if !note() {

@@ -43,7 +43,7 @@ Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
 			if err != nil {
 				return err
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), nextSteps(args[0], folder, files))
+			_, err = io.WriteString(cmd.OutOrStdout(), nextSteps(args[0], folder, files, o.Kind != ""))
 			return err
 		},
 	}
@@ -55,17 +55,23 @@ Go 1.26 and TinyGo 0.41 build it, or Go alone.`,
 	return c
 }
 
-func nextSteps(name, folder string, files []string) string {
+// nextSteps says what is in the folder and what to do with it; custom: there is a definition of a custom resource.
+func nextSteps(name, folder string, files []string, custom bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, and the SDK in %s\n\n", folder, strings.Join(files, ", "), scaffold.SDKFolder)
 	fmt.Fprintf(&b, "  cd %s\n", folder)
-	for _, step := range [][2]string{
+	steps := [][2]string{
 		{"go test ./...", "its cases, and a simulated cluster"},
 		{"windlass plugin build", name + ".wasm"},
 		{"windlass plugin inspect " + name + ".wasm", "what it reads, writes and is made of"},
-		{"windlass run --kubeconfig ~/.kube/config --plugin-folder .",
-			"or build into the folder of one that runs: plugin build -o FOLDER"},
-	} {
+	}
+	if custom {
+		steps = append(steps, [2]string{"kubectl apply -f crd/ -f example.yaml", "the custom resource, and one of them"})
+	}
+	steps = append(steps, [2]string{"windlass run --kubeconfig ~/.kube/config --plugin-folder .",
+		"or build into the plugin folder of a running windlass: plugin build -o FOLDER"})
+
+	for _, step := range steps {
 		fmt.Fprintf(&b, "  %-60s # %s\n", step[0], step[1])
 	}
 	return b.String()
@@ -103,7 +109,7 @@ func benchCommand() *cobra.Command {
 		Use:   "bench FILE|FOLDER|builtin:NAME|IMAGE@sha256:DIGEST",
 		Short: "Measure a plugin's syncs in the sandbox",
 		Long: `Run the sync of each case again and again in the sandbox, and print what it costs: syncs per second on one processor, the time of one sync in total, in the guest and for resetting the guest's memory, units of fuel, memory
-in bytes, the host's allocations, performed effects, and the bytes of the request with its snapshot and of the answer. Time in which a case answers performed effects isn't counted.
+in bytes, the host's allocations, effects performed in the middle of the sync, and the bytes of the request with its snapshot and of the answer. The time that these effects take isn't counted.
 
 Where a folder with the plugin's Go source is named, its module is built again first if it is missing or older. The cases are those of the folder "testdata" beside the module's file, or of --cases; --run selects some.`,
 		Example: `  windlass plugin bench ./hello.wasm
@@ -149,7 +155,7 @@ Where a folder with the plugin's Go source is named, its module is built again f
 	c.Flags().StringVar(&cases, "cases", "", "the folder of the cases (default testdata beside the module)")
 	c.Flags().StringVar(&run, "run", "", "only the cases whose TOPIC/CASE matches, as with go test")
 	c.Flags().DurationVar(&o.For, "for", time.Second, "how long each case is repeated")
-	c.Flags().StringVar(&engine, "engine", "compiler", "compiler or interpreter")
+	c.Flags().StringVar(&engine, "engine", "compiler", "how the sandbox runs it: compiler or interpreter")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, yaml or json")
 	r.addFlags(c.Flags())
 	return c
@@ -235,7 +241,7 @@ A plugin whose source doesn't set its version gets that of --version, or else th
 	c.Flags().StringVar(&o.Compiler, "compiler", build.TinyGo, "tinygo or go")
 	c.Flags().StringVar(&o.TinyGo, "tinygo", "", "the TinyGo to build with (default: $TINYGO, or tinygo on the PATH)")
 	c.Flags().StringVar(&o.Version, "version", "", "the plugin's version (default: what git describes)")
-	c.Flags().BoolVar(&o.Debug, "debug", true, "build the debug form, too")
+	c.Flags().BoolVar(&o.Debug, "debug", true, "also build NAME.debug.wasm, which shows panics with file and line")
 	return c
 }
 

@@ -83,7 +83,7 @@ The exit code is 0 if all syncs are the same, 1 if one differs, 2 if they could 
 	})
 	c.Flags().StringVar(&plugin, "plugin", "",
 		"run this module instead of the recorded one: a file, builtin:NAME, or IMAGE@sha256:DIGEST")
-	c.Flags().StringVar(&engine, "engine", "compiler", "compiler or interpreter")
+	c.Flags().StringVar(&engine, "engine", "compiler", "how the sandbox runs it: compiler or interpreter")
 	c.Flags().StringVar(&controller, "controller", "", "reject a recording of another controller")
 	c.Flags().StringVar(&key, "key", "", "only the syncs of this key: namespace/name, or name where there is no namespace")
 	c.Flags().StringArrayVar(&files, "file", nil,

@@ -40,7 +40,7 @@ The address that it prints lets one browser in, once. Other users of this machin
 			}
 			d := newDoor(from, l.Addr().String())
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(),
-				"The console of %s, until Ctrl-C; the address holds once:\n\n  http://%s%s#once=%s\n\n", from.address, l.Addr(),
+				"The console of %s, until Ctrl-C; the address works once:\n\n  http://%s%s#once=%s\n\n", from.address, l.Addr(),
 				console.Path, d.once); err != nil {
 				return err
 			}

@@ -47,7 +47,7 @@ func getCommand() *cobra.Command {
 				return s.Swaps, swapsTable(&s, wide), err
 			}),
 		addKeyFlags(newGetCommand("keys", "",
-			"The keys whose syncs fail, wait for the cache or take long; after them those that wait for a time",
+			"The stuck keys (failing, given up, deferred, parked or in a long sync), then those with a timer",
 			"/windlass/v1/keys", func(b []byte, wide bool) (any, table, error) {
 				var k state.Keys
 				err := json.Unmarshal(b, &k)
@@ -60,7 +60,7 @@ func getCommand() *cobra.Command {
 				return r.Syncs, syncsTable(&r, wide), err
 			})),
 		syncCommand(),
-		addControllerFlag(newGetCommand("differences", "", "The syncs that shadows have answered differently",
+		addControllerFlag(newGetCommand("differences", "", "Syncs that a shadow (plugins[].shadow) answered differently",
 			"/windlass/v1/differences",
 			func(b []byte, _ bool) (any, table, error) {
 				var all []controller.Difference

@@ -190,7 +190,7 @@ AGE   CONTROLLER       KEY        RESULT   TOOK     DID                         
 20m   job-controller   shop/pay   ok       0.10ms   nothing
 `},
 		{args: "get differences --controller ttl", query: "controller=ttl", want: `
-0001-01-01T00:00:00Z ttl-controller default/a: ab is shadowed by cd, which answers otherwise:
+0001-01-01T00:00:00Z ttl-controller default/a: ab is shadowed by cd, which answers differently:
 + one pod more
 + \x1b]0;owned\a
 `},

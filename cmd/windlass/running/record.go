@@ -21,7 +21,7 @@ func recordCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "record CONTROLLER",
 		Short: "Save the last syncs of a controller",
-		Long: `Save the last syncs of a controller of a running windlass: the request of each, what it performed with the outcomes, its answer, and how it ended.
+		Long: `Save the last syncs of a controller of a running windlass: the request of each, the effects done in the middle of it ("performed") with their outcomes, its answer, and how it ended.
 The data of Secrets is left out, but other objects are in the file: protect it as you protect them. windlass replay runs it again.`,
 		Example: `  windlass record deployment -o deployment.windlass-recording
   windlass replay deployment.windlass-recording`,
@@ -98,7 +98,7 @@ and how that sync ended. The host remembers the last writes to a few thousand ob
 func explained(e *state.Explanation, now time.Time) string {
 	object := e.Resource + " " + strings.TrimPrefix(e.Namespace+"/"+e.Name, "/")
 	if len(e.Writes) == 0 {
-		return object + ": no controller here has written it, as far as is remembered\n"
+		return object + ": no controller of this windlass has written it since its start, as far as it remembers\n"
 	}
 
 	var s strings.Builder

@@ -44,7 +44,7 @@ replicaset-controller: create, 1m0s ago, resourceVersion 12
   sync    of shop/web-5d: ok
   wrote   create v1/pods, update apps/v1/replicasets/status
 `},
-		{[]string{"pods/api"}, "v1/pods default/api: no controller here has written it, as far as is remembered\n"},
+		{[]string{"pods/api"}, "v1/pods default/api: no controller of this windlass has written it since its start, as far as it remembers\n"},
 		{[]string{"pods/api", "-o", "yaml"}, "writes: []\n"},
 	} {
 		cmd, stdout, stderr := answertest.Command(t, append([]string{"explain", "--server", server}, c.args...)...)

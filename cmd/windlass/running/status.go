@@ -115,7 +115,7 @@ func statusText(s *state.Status, health string) string {
 	case health != "":
 		verdict = "failing: " + strings.ReplaceAll(strings.TrimSpace(health), "\n", "\n               ")
 	case slices.ContainsFunc(s.Troubles, func(t state.Trouble) bool { return t.Level == state.Bad }):
-		verdict = "the process is well, what is configured isn't"
+		verdict = "the process is healthy, but not all runs as configured: see below"
 	}
 
 	fmt.Fprintf(&b, "health         %s\n", verdict)

@@ -23,7 +23,7 @@ func syncCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sync CONTROLLER [KEY]",
 		Short: "One recorded sync: its request, what it performed with the outcomes, its answer, what was written",
-		Long: `Show a recorded sync: the snapshot in its request, what it performed with the outcomes, its answer, what was written of it, and how it ended.
+		Long: `Show a recorded sync: the snapshot in its request, the effects done in the middle of it ("performed") with their outcomes, its answer, what was written of it, and how it ended.
 By default it is the key's last one, with --back an earlier one; with --file it is taken from a file that windlass record has written.
 
 With -o golden it is a golden case for the plugin's folder testdata: the same key, time and objects, and the outcomes of what the sync performed. "windlass plugin test --update" writes the output
@@ -83,8 +83,8 @@ func selectSync(f *record.File, key string, back int) (*record.Sync, error) {
 		}
 		n++
 	}
-	return nil, fmt.Errorf("%s: only %d syncs of %s are recorded: windlass get syncs --controller %s lists them",
-		f.Controller, n, keyName(key), f.Controller)
+	return nil, fmt.Errorf("%s: only %d syncs of key %q are recorded: windlass get syncs --controller %s lists them",
+		f.Controller, n, key, f.Controller)
 }
 
 func printCase(cmd *cobra.Command, f *record.File, s *record.Sync) error {

@@ -188,7 +188,7 @@ func keysTable(k *state.Keys, wide bool) table {
 	}
 
 	now := time.Now()
-	t := table{none: "No key is stuck, and none waits for a time.",
+	t := table{none: "No key is stuck, and none has a timer.",
 		lines: [][]string{{"CONTROLLER", "KEY", "STATE", "TRIES", "AGE", "NEXT", "WHY"}}}
 	for _, x := range slices.Concat(k.Keys, k.Waiting) {
 		tries, next, why := "-", "-", x.Error
@@ -263,10 +263,10 @@ func limitNote(shown, all int) []string {
 }
 
 func differencesTable(all []controller.Difference) table {
-	t := table{none: "No shadow has answered otherwise."}
+	t := table{none: "No shadow has answered differently."}
 	for _, d := range all {
 		t.none = ""
-		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers otherwise:",
+		t.notes = append(t.notes, fmt.Sprintf("%s %s %s: %s is shadowed by %s, which answers differently:",
 			d.Time.Format(time.RFC3339), d.Controller, keyName(d.Key), shortDigest(d.Live), shortDigest(d.Shadow)),
 			printable.Text(d.Text))
 	}

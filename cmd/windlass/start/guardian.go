@@ -56,7 +56,7 @@ func executeWill(c *config.Configuration, invalid error, ended syscall.WaitStatu
 		err = manager.Settle(c, e, how)
 	}
 	if err != nil {
-		klog.ErrorS(err, "The manager has ended without giving its leases up, and neither can its guardian", "how", how)
+		klog.ErrorS(err, "The manager ended without giving up its Leases, nor can its guardian: they expire", "ended", how)
 	}
 	return answer.Exit(guardian.Code(ended), nil)
 }

@@ -32,7 +32,7 @@ objects that nobody acts for because their controller doesn't run; without it st
 
 --viewer and --operator print what people need who ask a running manager, as with windlass get.
 
-The configuration is read as by windlass run: its grants narrow the roles, and whom plugins write as decides what --bindings binds them to.`,
+The configuration is read as by windlass run: its grants narrow the roles, and --bindings binds each plugin's role to the account that it writes as.`,
 		Example: `  windlass rbac deployment replicaset
   windlass rbac --config windlass.yaml --use-service-account-credentials --bindings | kubectl apply -f -
   windlass rbac --viewer jane --operator system:serviceaccount:ops:debugger | kubectl apply -f -`,

@@ -35,13 +35,13 @@ func runCommand() *cobra.Command {
 		Long: `Run the controllers until SIGINT or SIGTERM; a second signal ends the process at once.
 
 With leader election the process that is started is a small guardian, and the manager its child: when that is killed or crashes, its Leases are given up for it
-(docs/leadership.md).
+("windlass docs leadership").
 
-What a flag says goes before its environment variable (WINDLASS_KUBECONFIG for --kubeconfig, WINDLASS_PLUGIN_FOLDER for --plugin-folder, ...), that before the
-file of --config, that before the defaults shown here. The file is strict: a field that doesn't exist is an error.
+A flag takes precedence over its environment variable (WINDLASS_KUBECONFIG for --kubeconfig, WINDLASS_PLUGIN_FOLDER for --plugin-folder, ...), the variable over the
+file of --config, and the file over the defaults shown here. The file is strict: a field that doesn't exist is an error.
 
 All flags of kube-controller-manager v1.37 are accepted, so that its manifests work with another image and command; a program of that name, a link to this one, needs no
-"run". One that changes nothing here is accepted, and the log tells why: docs/flags.md has all of them.
+"run". A flag that changes nothing here is accepted, and the log says why: "windlass docs flags" lists all.
 
 Health, metrics and state are served over HTTPS on --bind-address and --secure-port, to those whom the cluster allows it.`,
 		Example: `  # All controllers that are on by default, as the user of a kubeconfig

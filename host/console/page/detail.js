@@ -57,11 +57,11 @@ function showDetail(c, plugin, selection, data, now) {
   }
   const facts = el("dl", { class: "facts" },
     fact("state", c.state), fact("plugin", `${c.plugin} ${c.version}`), fact("digest", brief(c.digest)),
-    plugin && fact("from", plugin.origin), plugin && fact("since", `${age(seconds(plugin.since, now))}`),
+    plugin && fact("from", plugin.origin), plugin && fact("age", `${age(seconds(plugin.since, now))}`),
     fact("instances", plugin ? `${plugin.instances}, ${plugin.busy} busy` : "–"), fact("memory of the last sync", bytes(c.syncs.memory)),
-    fact("syncs", `${c.syncs.total}, ${c.syncs.failed} failed, ${c.syncs.stale} put off`), fact("sandbox", took(c.syncs.guestSeconds)), fact("fuel", count(c.syncs.fuel)),
+    fact("syncs", `${c.syncs.total}, ${c.syncs.failed} failed, ${c.syncs.stale} put off`), fact("time in the sandbox", took(c.syncs.guestSeconds)), fact("fuel", count(c.syncs.fuel)),
     fact("writes", verbs(c) || "none"), fact("failed writes", String(c.writes.failed)),
-    plugin && plugin.trial ? fact("on trial", `until then ${brief(plugin.before)} stays loaded`) : null,
+    plugin && plugin.trial ? fact("on trial", `${brief(plugin.before)} stays loaded until it is over`) : null,
     plugin && plugin.shadow ? fact("shadow", brief(plugin.shadow)) : null);
   const body = [facts];
   if (c.message) body.push(el("p", { class: "bad text" }, c.message));
@@ -72,7 +72,7 @@ function showDetail(c, plugin, selection, data, now) {
   if (data.keys) {
     body.push(...part(`Stuck keys${few(data.keys.keys.length, data.keys.all)}`,
       data.keys.keys.length ? stuckTable(data.keys.keys, now) : el("p", { class: "faint" }, selection.key ? "This key isn't stuck." : "None: no key fails, is parked or takes long.")));
-    if (data.keys.waiting.length) body.push(...part(`Keys that wait for a time${few(data.keys.waiting.length, data.keys.allWaiting)}`, stuckTable(data.keys.waiting, now)));
+    if (data.keys.waiting.length) body.push(...part(`Keys with a timer${few(data.keys.waiting.length, data.keys.allWaiting)}`, stuckTable(data.keys.waiting, now)));
   }
   if (!selection.key && c.last) {
     body.push(...part("Last error", el("p", { class: "text" }, `${age(seconds(c.last.time, now))} ago, ${c.last.key || "its only key"}, ${c.last.result}: ${c.last.error}`)));
@@ -82,7 +82,7 @@ function showDetail(c, plugin, selection, data, now) {
       data.syncs.syncs.length ? syncTable(data.syncs.syncs) : el("p", { class: "faint" }, "None is remembered.")));
   }
   if (data.differences && data.differences.length) {
-    body.push(...part("Its shadow answers otherwise"));
+    body.push(...part("Its shadow answers differently"));
     for (const d of data.differences.slice(-10).reverse()) {
       body.push(el("p", {}, `${clock(d.time)} ${d.key}: `, el("span", { class: "mono" }, `${brief(d.live)} (−) and its shadow ${brief(d.shadow)} (+)`)), difference(d.text));
     }

@@ -168,7 +168,7 @@ byID("login").addEventListener("submit", e => {
 byID("pause").addEventListener("click", () => {
   paused = !paused;
   byID("pause").setAttribute("aria-pressed", String(paused));
-  setText(byID("pause"), paused ? "Go on" : "Pause");
+  setText(byID("pause"), paused ? "Resume" : "Pause");
   setText(byID("live"), paused ? "paused" : "live");
   look();
 });

@@ -43,7 +43,7 @@ func (b *Barriers) compare(key abi.KeyRef) {
 		}
 		m, err := envelope.ReadMeta(raw)
 		if err == nil && raw != nil && m.UID == g.UID && !(g.Deleted && m.Deleting) {
-			log.Info("Stopped waiting for the end of an object that lives", "resource", g.Resource.String(), "object",
+			log.Info("Stopped waiting for an object's deletion: it still exists", "resource", g.Resource.String(), "object",
 				g.Namespace+"/"+g.Name)
 			lives = append(lives, g)
 			continue
