@@ -122,7 +122,7 @@ func TestOnClusterAFreshQuestionGivesUp(t *testing.T) {
 	w.configMap("a")
 	store.set("1")
 	o := <-w.pending(ask)
-	if o.Code != abi.CodeFailed || !strings.Contains(o.Message, "view maps: the cache of v1/configmaps is at version 1") {
+	if o.Code != abi.CodeFailed || !strings.Contains(o.Message, "view maps: the cache of v1/configmaps is at resourceVersion 1,") {
 		t.Errorf("%+v", o)
 	}
 }

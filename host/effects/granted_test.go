@@ -128,7 +128,7 @@ func TestOnClusterGrantedBySelector(t *testing.T) {
 	unseen := effect(abi.EffectDelete, "unseen", nil)
 	unseen.UID = "u"
 	if err := s.Check([]abi.Effect{unseen}); !Refused(err) ||
-		!strings.Contains(err.Error(), "the host doesn't know them") {
+		!strings.Contains(err.Error(), "in no view and wasn't read live") {
 		t.Errorf("delete of what is unseen: %v", err)
 	}
 

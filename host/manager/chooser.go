@@ -192,13 +192,14 @@ func (x *chooser) tellMissing(list, names []string) {
 	named, others := config.Missing(list, names)
 	for _, name := range named {
 		x.sayOnce(name+" is missing", func() {
-			klog.InfoS("Windlass doesn't have this controller of kube-controller-manager yet: run it elsewhere", "controller",
-				name)
+			klog.InfoS("Windlass doesn't have this controller of kube-controller-manager yet: run it elsewhere",
+				"controller", name)
 		})
 	}
 	if len(others) > 0 {
 		x.sayOnce(fmt.Sprint(others, " are missing"), func() {
-			klog.InfoS("\"*\" has more controllers in kube-controller-manager: Windlass doesn't have these yet, run them elsewhere", "controllers", strings.Join(others, ","))
+			klog.InfoS("\"*\" has more controllers in kube-controller-manager: Windlass doesn't have these yet, run them elsewhere",
+				"controllers", strings.Join(others, ","))
 		})
 	}
 }

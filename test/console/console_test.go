@@ -37,7 +37,7 @@ func TestConsole(t *testing.T) {
 	w.populate(t)
 	w.forbidPods(t, shop, closed)
 	w.createDeployment(t, shop, "web")
-	x.awaitText("a stuck key is told", "#troubles", "Warning: replicaset-controller: 1 key held up", "shop/web-", closed,
+	x.awaitText("a stuck key is told", "#troubles", "Warning: replicaset-controller: 1 key stuck", "shop/web-", closed,
 		"windlass get keys --controller replicaset-controller")
 
 	x.pressButton("#controllers", "replicaset-controller")

@@ -54,10 +54,10 @@ func TestManifest(t *testing.T) {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}
 	if d := cmp.Diff([]string{"bootstrap-signer-controller"},
-		run.matchesInLog(t, `Nobody runs this controller: .* controller="([^"]+)"`)); d != "" {
+		run.matchesInLog(t, `doesn't have this controller of kube-controller-manager yet.* controller="([^"]+)"`)); d != "" {
 		t.Errorf("controllers that windlass tells of, -want +got:\n%s", d)
 	}
-	if others := run.matchesInLog(t, `nobody runs these controllers.* controllers="([^"]+)"`); len(others) != 1 ||
+	if others := run.matchesInLog(t, `has more controllers in kube-controller-manager.* controllers="([^"]+)"`); len(others) != 1 ||
 		!strings.Contains(others[0], "node-lifecycle-controller,") {
 		t.Errorf("of what else isn't here windlass tells %q", others)
 	}

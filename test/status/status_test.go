@@ -217,7 +217,7 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	cluster.Eventually(t, cluster.Patience, "three keys have one cause", func() (bool, any) {
 		said := runAgainst(t, c, p, "status")
 		return strings.Contains(said, "WARNING  replicaset-controller: 3 keys stuck, the longest full/") &&
-			strings.Count(said, "held up") == 1, said
+			strings.Count(said, "stuck, the longest") == 1, said
 	})
 	var syncs []state.Sync
 	if err := json.Unmarshal([]byte(runAgainst(t, c, p, "get", "syncs", "--controller", "replicaset", "--match", "full/",
