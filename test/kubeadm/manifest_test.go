@@ -57,8 +57,8 @@ func TestManifest(t *testing.T) {
 		run.matchesInLog(t, `doesn't have this controller of kube-controller-manager yet.* controller="([^"]+)"`)); d != "" {
 		t.Errorf("controllers that windlass tells of, -want +got:\n%s", d)
 	}
-	if others := run.matchesInLog(t, `has more controllers in kube-controller-manager.* controllers="([^"]+)"`); len(others) != 1 ||
-		!strings.Contains(others[0], "node-lifecycle-controller,") {
+	others := run.matchesInLog(t, `has more controllers in kube-controller-manager.* controllers="([^"]+)"`)
+	if len(others) != 1 || !strings.Contains(others[0], "node-lifecycle-controller,") {
 		t.Errorf("of what else isn't here windlass tells %q", others)
 	}
 	run.stopCleanly(t)
