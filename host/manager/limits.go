@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -52,7 +53,7 @@ func (l *limits) close() {
 func (l *limits) nearBudget(m *budget.Memory) {
 	l.near.Do(func() {
 		klog.InfoS("The plugin holds more than four fifths of what budget.memory allows: syncs that need more than the rest fail",
-			"plugin", m.Plugin(), "holds", m.Text(), "budget", m.Limit())
+			"plugin", m.Plugin(), "holds", m.Text(), "budget", resource.NewQuantity(m.Limit(), resource.BinarySI).String())
 	})
 }
 

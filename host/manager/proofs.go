@@ -66,7 +66,8 @@ func (p *proofs) waitForReads(ctx context.Context, r *reading) error {
 	patience, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
 	if err := awaitProofs(patience, others); err != nil && ctx.Err() == nil {
-		klog.InfoS("Starting although some caches may be older than the API server's state: keys that depend on them wait")
+		klog.InfoS("Starting although some caches may be older than the API server's state: keys that depend on them wait, " +
+			"and windlass get keys lists these as parked")
 	}
 	return context.Cause(ctx)
 }

@@ -108,7 +108,8 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 		b.Anew()
 	}
 	if err := h.reread(s, h.before, h.present); err != nil {
-		klog.ErrorS(err, "Can't keep a controller's caches", "controller", s.Name())
+		klog.ErrorS(err, "Can't keep a controller's caches for its next term, which will begin with filling them", "controller",
+			s.Name())
 	}
 }
 

@@ -172,7 +172,8 @@ func (h *hosted) restore(g *generation) {
 			h.slots.put(s)
 		}
 		if err := h.reread(s, g); err != nil {
-			klog.ErrorS(err, "Controller gets no events for what it reads", "controller", name)
+			klog.ErrorS(err, "Controller gets no events for what it reads, and syncs no new changes: restart windlass", "controller",
+				name)
 		}
 	}
 }

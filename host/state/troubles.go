@@ -95,7 +95,7 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 		what := fmt.Sprintf("%s slowed down, the longest %s: %s (%s)",
 			counted(c.Restless, "key"), cmp.Or(r.Key, onlyKey), r.Error, counted(r.Tries, "such sync"))
 		add(Warning, what, "Correct its plugin: a sync that has nothing to do yet asks for a later time "+
-			"(docs/abi.md, requeue_after). windlass get keys --controller "+c.Name)
+			"(windlass docs abi, requeue_after). windlass get keys --controller "+c.Name)
 	}
 	if c.Differences > 0 {
 		add(Note, "its shadow answers differently: "+counted(c.Differences, "difference"),
@@ -199,7 +199,7 @@ func (s *Status) unattended() (all []Trouble) {
 	}
 	for _, r := range slices.Sorted(maps.Keys(byResource)) {
 		absent, names := byResource[r], []string{}
-		do := "Run one that does beside this manager: docs/migrating.md."
+		do := "Run one that does beside this manager: windlass docs migrating."
 		for _, a := range absent {
 			names = append(names, a.Name)
 			if a.State == Disabled && a.Built {

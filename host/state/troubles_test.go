@@ -120,11 +120,11 @@ func TestUnattended(t *testing.T) {
 	}
 	want := []string{
 		"note cronjob-controller: isn't built yet: no controller here handles 3 cronjobs.batch. Run one that " +
-			"does beside this manager: docs/migrating.md.",
+			"does beside this manager: windlass docs migrating.",
 		"note job-controller: is turned off by --controllers: no controller here handles 1 jobs.batch. Turn it on " +
 			"with --controllers, unless another manager runs it.",
 		"note node-lifecycle-controller, taint-eviction-controller: don't run: no controller here handles 2 nodes. " +
-			"Run one that does beside this manager: docs/migrating.md.",
+			"Run one that does beside this manager: windlass docs migrating.",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
