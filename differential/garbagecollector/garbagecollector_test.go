@@ -266,18 +266,24 @@ func (g graph) nearOnesThatHaveWaited() map[types.UID]bool {
 		if o.GetDeletionTimestamp() == nil || slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents) {
 			continue
 		}
-		for _, owner := range o.GetOwnerReferences() {
-			near[owner.UID] = true
-			for _, x := range g {
-				if x.GetUID() == owner.UID {
-					for _, ref := range x.GetOwnerReferences() {
-						near[ref.UID] = true
-					}
-				}
+		for _, owner := range g.ownersOf(o) {
+			near[owner.GetUID()] = true
+			for _, above := range g.ownersOf(owner) {
+				near[above.GetUID()] = true
 			}
 		}
 	}
 	return near
+}
+
+// ownersOf returns those of the object's owners that there are.
+func (g graph) ownersOf(o metav1.Object) (owners []metav1.Object) {
+	for _, x := range g {
+		if slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == x.GetUID() }) {
+			owners = append(owners, x)
+		}
+	}
+	return owners
 }
 
 func finalizersOf(gvr schema.GroupVersionResource) differential.Deed {

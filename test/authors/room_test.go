@@ -3,7 +3,10 @@ package authors
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,9 +78,19 @@ func (a *author) checkRoom(modules map[string]string) {
 	}
 }
 
+// countOverruns returns how often each bound was met. A metric that has counted nothing isn't served, so its name is
+// looked up in the page that has all of them.
 func (a *author) countOverruns() (all []float64) {
 	a.t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+
 	for _, x := range overruns {
+		if !strings.Contains(string(page), "`"+x.metric+"`") {
+			a.t.Fatalf("there is no metric %s", x.metric)
+		}
 		all = append(all, a.m.Counted(a.t, x.metric, x.labels...))
 	}
 	return all
