@@ -115,13 +115,16 @@ func (r *rollout) buildPod(n int64) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// usesCurrentRevision reports whether a new pod with this ordinal is still to be of the current revision.
+// usesCurrentRevision reports whether a new pod with this ordinal is still to be of the current revision: one below the
+// partition, or where none is given, below those that the roll-out has come to. Where pods have no order, it takes
+// those that aren't available wherever they are, and this one isn't.
 func (r *rollout) usesCurrentRevision(n int64) bool {
 	s := &r.set.Spec.UpdateStrategy
 	if u := s.RollingUpdate; u != nil {
 		return u.Partition != nil && n < r.first+int64(*u.Partition)
 	}
-	return s.Type == appsv1.RollingUpdateStatefulSetStrategyType && n < r.first+int64(r.set.Status.CurrentReplicas)
+	return s.Type == appsv1.RollingUpdateStatefulSetStrategyType && (r.inOrder || !severalUnavailable.On(r.c)) &&
+		n < r.first+int64(r.set.Status.CurrentReplicas)
 }
 
 func identify(p *corev1.Pod, n int64) {

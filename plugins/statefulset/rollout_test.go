@@ -16,6 +16,9 @@ import (
 	"github.com/windlass-dev/windlass/test/worlds"
 )
 
+// brokenImage is that of pods that never become ready.
+const brokenImage = "broken"
+
 // model is a set in an API server that does what syncs say, while its pods start and end when they like.
 type model struct {
 	t         *testing.T
@@ -82,6 +85,40 @@ func TestRolloutsComeToRest(t *testing.T) {
 	}
 }
 
+// Under Parallel a pod that can't start is replaced by one of the new template, also below pods of the old one that
+// run. Without the strategy's rollingUpdate (the API server adds none where the type is given) a new pod there would be
+// of the old one, as long as as many of it are left: it would be deleted at once and made again, for ever.
+func TestBrokenPodIsReplaced(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	n, limit := int32(2), int32(2)
+	s := &appsv1.StatefulSet{}
+	s.Namespace, s.Name, s.UID, s.Generation = "default", "web", "u1", 1
+	s.Spec.Replicas, s.Spec.RevisionHistoryLimit = &n, &limit
+	s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+	s.Spec.Selector = &metav1.LabelSelector{}
+	s.Spec.Selector.MatchLabels.Set("app", "web")
+	s.Spec.Template.Labels.Set("app", "web")
+	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: brokenImage}}
+	m := &model{t: t, set: s}
+	m.runUntilIdle(random)
+	m.pods[1].Status.Phase = corev1.PodRunning
+	m.pods[1].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+		LastTransitionTime: metav1.Unix(1, 0)}}
+
+	s.Generation++
+	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	m.runUntilIdle(random)
+	for _, p := range m.pods {
+		if image := p.Spec.Containers[0].Image; image != "web:1" {
+			t.Errorf("%s has the image %s", p.Name, image)
+		}
+	}
+	if s := m.set.Status; s.AvailableReplicas != n || s.UpdatedReplicas != n || s.CurrentRevision != s.UpdateRevision {
+		t.Errorf("the roll-out has ended with the status %+v", s)
+	}
+}
+
 func (m *model) appendLog(format string, a ...any) { m.log = append(m.log, fmt.Sprintf(format, a...)) }
 
 // stepRandomly runs a sync, or lets something happen to a pod.
@@ -100,7 +137,7 @@ func (m *model) advancePod(i int) (moved bool) {
 	case p.DeletionTimestamp != nil:
 		m.appendLog("gone %s", p.Name)
 		m.pods = slices.Delete(m.pods, i, i+1)
-	case p.Status.Phase == corev1.PodPending:
+	case p.Status.Phase == corev1.PodPending && p.Spec.Containers[0].Image != brokenImage:
 		p.Status.Phase = corev1.PodRunning
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
 			LastTransitionTime: metav1.Unix(1, 0)}}
@@ -240,7 +277,10 @@ func (m *model) applyEffect(e *abi.Effect) {
 		was := m.available()
 		now := metav1.Unix(2, 0)
 		m.pods[i].DeletionTimestamp = &now
-		n, most := int(*m.set.Spec.Replicas), int(m.set.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable.IntVal)
+		n, most := int(*m.set.Spec.Replicas), 1
+		if u := m.set.Spec.UpdateStrategy.RollingUpdate; u != nil {
+			most = int(u.MaxUnavailable.IntVal)
+		}
 		if left := m.available(); m.settled && left < was && left < n-most {
 			m.t.Errorf("%d of %d are available, %d may be missing", left, n, most)
 		}
