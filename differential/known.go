@@ -12,8 +12,8 @@ import (
 // Known is a difference that is known, with its cause.
 type Known struct {
 	Controller string `json:"controller"`
-	// Kind is sync, wake, answer, metrics, end or panic (of upstream's controller); late is either of the first two
-	// where caches are late.
+	// Kind is sync, wake, answer, metrics, end, panic (of upstream's controller) or rest (the plugin goes on and on, and
+	// upstream's doesn't); late is either of the first two where caches are late.
 	Kind string `json:"kind"`
 	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n.
 	Match string `json:"match"`
@@ -98,7 +98,7 @@ func (x *Known) complete() error {
 }
 
 func (x *Known) recognises(d *Difference) bool {
-	if x.Kind != d.Kind && (x.Kind != "late" || !d.late) {
+	if x.Kind != d.Kind && (x.Kind != "late" || !d.late || d.Kind == "rest") {
 		return false
 	}
 	return (x.expression.MatchString(d.Text) || x.expression.MatchString("\n"+d.Text)) &&

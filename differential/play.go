@@ -35,7 +35,7 @@ type Difference struct {
 	Step    int
 	Deed    string // what happened before
 	Key     string
-	Kind    string // sync, wake, answer
+	Kind    string // sync, wake, answer, rest
 	Text    string
 
 	late    bool   // the caches were

@@ -38,10 +38,13 @@ type restingSide struct {
 	events  []string
 	syncs   int
 	story   []string // what each sync did
+	left    []string // keys that are still to be synced after restMost syncs
+	rests   bool     // nothing is left, and all has been shown
 }
 
 const (
 	restMost  = 40          // syncs of one restingSide in a step
+	restMore  = 4           // times as many, until the plugin is said to come to no rest where upstream's does
 	failsMost = 3           // of a key in a row
 	batch     = time.Second // for which upstream's controllers gather events of a key
 )
@@ -50,7 +53,7 @@ const (
 // one of its syncs has met it: which of them that is hangs on what each side does in one sync.
 func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 	met := map[string]bool{}
-	keys = slices.Clone(keys)
+	keys, s.rests = slices.Clone(keys), false
 	again := func(key string) {
 		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
@@ -60,7 +63,7 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 	for n := 0; n < restMost; {
 		next := slices.IndexFunc(keys, func(key string) bool { return s.ready == nil || s.ready(key) })
 		if next < 0 {
-			if len(s.backlog) == 0 {
+			if s.rests = len(s.backlog) == 0; s.rests {
 				break
 			}
 			woken, err := s.deliver(1)
@@ -109,7 +112,7 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 		}
 	}
 
-	s.cluster.Fault = nil
+	s.cluster.Fault, s.left = nil, keys
 	return nil
 }
 
@@ -250,6 +253,12 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		return nil, err
 	}
 
+	if restless, err := p.isRestless(x); restless || err != nil {
+		before.Kind, before.Text = "rest", "upstream's controller comes to rest, the plugin doesn't:\n"+
+			strings.Join(x.ours.story[len(x.ours.story)-4:], "\n")
+		return before, err
+	}
+
 	p.subject.rename(x.theirs, x.names)
 	p.subject.rename(x.ours, x.names)
 	if x.a, x.b, err = p.remain(x.theirs, x.ours, x.names); err != nil {
@@ -310,6 +319,20 @@ func (p *play) work(x *rested, keys []string, f *fault) (refused, err error) {
 	}
 	p.syncs += theirs.syncs + ours.syncs
 	return nil, nil
+}
+
+// isRestless reports whether the plugin goes on and on where upstream's controller has come to rest: it may undo what it
+// has done, and do it again.
+func (p *play) isRestless(x *rested) (bool, error) {
+	for range restMore {
+		if x.ours.rests || !x.theirs.rests {
+			return false, nil
+		}
+		if err := x.ours.work(x.ours.left, nil, p.subject); err != nil {
+			return false, err
+		}
+	}
+	return !x.ours.rests, nil
 }
 
 // describe says in a difference what is different. It has the plugin go on with all keys that were synced: where it
