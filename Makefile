@@ -5,6 +5,9 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
+# Without cgo windlass is static: it runs in an image that has nothing else. Its tests and tools are built without, too,
+# so that what imports net is compiled once. What needs it (hack/toolchain.sh, the race detector) says so itself.
+export CGO_ENABLED := 0
 
 out := _output
 tinygo := $(out)/toolchain/tinygo
@@ -83,12 +86,13 @@ authors: build devcluster ## What people do who write plugins: from an empty fol
 
 ##@ Building
 
-# Without cgo the binary is static: it runs in an image that has nothing else. What a build didn't change keeps its time, so that Go knows the tests that ran it.
+# What a build didn't change keeps its time, so that Go knows the tests that ran it.
 build: plugins schemas ## The windlass binary with the built-in plugins: _output/windlass
-	CGO_ENABLED=0 go build -ldflags='$(windlass_flags)' -o $(out)/windlass.new ./cmd/windlass
+	go build -ldflags='$(windlass_flags)' -o $(out)/windlass.new ./cmd/windlass
 	cmp -s $(out)/windlass.new $(out)/windlass || cp $(out)/windlass.new $(out)/windlass
 
-plugins: $(modules) ## The plugins' WebAssembly modules: plugins/modules/*.wasm
+plugins: ## The plugins' WebAssembly modules, two at a time: plugins/modules/*.wasm
+	@$(MAKE) --no-print-directory -j2 $(modules)
 	$(if $(strays),rm -rf $(strays) $(strays:plugins/modules/%.wasm=plugins/zz_%.go) $(strays:plugins/modules/%.wasm=plugins/code/%))
 
 schemas: $(schemas) ## The schemas of Kubernetes' types, for the definitions of custom resources

@@ -321,8 +321,8 @@ func (p *play) work(x *rested, keys []string, f *fault) (refused, err error) {
 	return nil, nil
 }
 
-// isRestless reports whether the plugin goes on and on where upstream's controller has come to rest: it may undo what it
-// has done, and do it again.
+// isRestless reports whether the plugin goes on and on where upstream's controller has come to rest: it may undo what
+// it has done, and do it again.
 func (p *play) isRestless(x *rested) (bool, error) {
 	for range restMore {
 		if x.ours.rests || !x.theirs.rests {

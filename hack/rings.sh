@@ -114,7 +114,11 @@ run() {
 	case ${run[*]} in
 	check | race)
 		local skip=$on_cluster
-		[[ ${run[*]} == check ]] || { skip+="|$allocations" && set -- -race "$@"; }
+		if [[ ${run[*]} == race ]]; then
+			skip+="|$allocations"
+			export CGO_ENABLED=1 # the race detector is C
+			set -- -race "$@"
+		fi
 		export WINDLASS_TEST_CLUSTERS=none
 		export GOGC=400 # these hold little and leave much behind: Go's 100 would take a sixth of the time of check
 		of "${run[@]}" <<<"$list" | run_packages -skip "$skip" "$@" || failed=1
