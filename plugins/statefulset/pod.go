@@ -116,8 +116,8 @@ func (r *rollout) buildPod(n int64) (*corev1.Pod, error) {
 }
 
 // usesCurrentRevision reports whether a new pod with this ordinal is still to be of the current revision: one below the
-// partition, or where none is given, below those that the roll-out has come to. Where pods have no order, it takes
-// those that aren't available wherever they are, and this one isn't.
+// partition, or where none is given, below those that the roll-out has come to. Where pods have no order, a roll-out
+// first deletes those that aren't available, whatever their ordinals, and a new pod would be one of these.
 func (r *rollout) usesCurrentRevision(n int64) bool {
 	s := &r.set.Spec.UpdateStrategy
 	if u := s.RollingUpdate; u != nil {

@@ -29,6 +29,20 @@ type model struct {
 	settled   bool // all pods were available since the size last changed: from here on only roll-outs take some away
 }
 
+// newSet returns a set of so many pods with this image, whose strategy is RollingUpdate and says no more.
+func newSet(replicas int32, image string) *appsv1.StatefulSet {
+	limit := int32(2)
+	s := &appsv1.StatefulSet{}
+	s.Namespace, s.Name, s.UID, s.Generation = "default", "web", "u1", 1
+	s.Spec.Replicas, s.Spec.RevisionHistoryLimit = &replicas, &limit
+	s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
+	s.Spec.Selector = &metav1.LabelSelector{}
+	s.Spec.Selector.MatchLabels.Set("app", "web")
+	s.Spec.Template.Labels.Set("app", "web")
+	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: image}}
+	return s
+}
+
 // Whatever happens to a set, it comes to rest with the pods that it should have; on the way an ordered set makes no pod
 // before those below it are ready, and no roll-out makes more pods unavailable than it may.
 func TestRolloutsComeToRest(t *testing.T) {
@@ -36,21 +50,12 @@ func TestRolloutsComeToRest(t *testing.T) {
 	for seed := range uint64(worlds.Number(150)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			n, limit, partition, most := int32(random.IntN(6)), int32(2), int32(0),
-				metav1.IntOrString{IntVal: int32(1 + random.IntN(3))}
-			s := &appsv1.StatefulSet{}
-			s.Namespace, s.Name, s.UID, s.Generation = "default", "web", "u1", 1
-			s.Spec.Replicas, s.Spec.RevisionHistoryLimit = &n, &limit
+			n, partition, most := int32(random.IntN(6)), int32(0), metav1.IntOrString{IntVal: int32(1 + random.IntN(3))}
+			s := newSet(n, "web:0")
 			s.Spec.PodManagementPolicy = []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement,
 				appsv1.ParallelPodManagement}[random.IntN(2)]
-			s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
 			s.Spec.UpdateStrategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition,
 				MaxUnavailable: &most}
-			s.Spec.Selector = &metav1.LabelSelector{}
-			s.Spec.Selector.MatchLabels.Set("app", "web")
-			s.Spec.Template.Labels.Set("app", "web")
-
-			s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:0"}}
 			m := &model{t: t, set: s}
 			m.runUntilIdle(random)
 			for range 4 {
@@ -86,25 +91,15 @@ func TestRolloutsComeToRest(t *testing.T) {
 }
 
 // Under Parallel a pod that can't start is replaced by one of the new template, also below pods of the old one that
-// run. Without the strategy's rollingUpdate (the API server adds none where the type is given) a new pod there would be
-// of the old one, as long as as many of it are left: it would be deleted at once and made again, for ever.
+// run. Without the strategy's rollingUpdate (the API server adds none where the type is given) pods with low ordinals
+// are of the old one at first; here such a pod would be deleted at once and made again, for ever.
 func TestBrokenPodIsReplaced(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
-	n, limit := int32(2), int32(2)
-	s := &appsv1.StatefulSet{}
-	s.Namespace, s.Name, s.UID, s.Generation = "default", "web", "u1", 1
-	s.Spec.Replicas, s.Spec.RevisionHistoryLimit = &n, &limit
+	s := newSet(2, brokenImage)
 	s.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-	s.Spec.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
-	s.Spec.Selector = &metav1.LabelSelector{}
-	s.Spec.Selector.MatchLabels.Set("app", "web")
-	s.Spec.Template.Labels.Set("app", "web")
-	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: brokenImage}}
 	m := &model{t: t, set: s}
 	m.runUntilIdle(random)
-	m.pods[1].Status.Phase = corev1.PodRunning
-	m.pods[1].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
-		LastTransitionTime: metav1.Unix(1, 0)}}
+	makeReady(m.pods[1])
 
 	s.Generation++
 	s.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
@@ -114,9 +109,15 @@ func TestBrokenPodIsReplaced(t *testing.T) {
 			t.Errorf("%s has the image %s", p.Name, image)
 		}
 	}
-	if s := m.set.Status; s.AvailableReplicas != n || s.UpdatedReplicas != n || s.CurrentRevision != s.UpdateRevision {
+	if s := m.set.Status; s.AvailableReplicas != 2 || s.UpdatedReplicas != 2 || s.CurrentRevision != s.UpdateRevision {
 		t.Errorf("the roll-out has ended with the status %+v", s)
 	}
+}
+
+func makeReady(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+		LastTransitionTime: metav1.Unix(1, 0)}}
 }
 
 func (m *model) appendLog(format string, a ...any) { m.log = append(m.log, fmt.Sprintf(format, a...)) }
@@ -138,9 +139,7 @@ func (m *model) advancePod(i int) (moved bool) {
 		m.appendLog("gone %s", p.Name)
 		m.pods = slices.Delete(m.pods, i, i+1)
 	case p.Status.Phase == corev1.PodPending && p.Spec.Containers[0].Image != brokenImage:
-		p.Status.Phase = corev1.PodRunning
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
-			LastTransitionTime: metav1.Unix(1, 0)}}
+		makeReady(p)
 	default:
 		return false
 	}
