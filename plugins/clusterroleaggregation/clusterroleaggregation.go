@@ -1,8 +1,7 @@
 // Package clusterroleaggregation gives ClusterRoles that aggregate others the rules of those.
 //
 // A ClusterRole with an aggregation rule gets the rules of all ClusterRoles that its selectors find, one selector
-// after another, each rule once. They are applied, so that others' fields stay; a role that has them already isn't
-// written. It is looked at again when a ClusterRole changes that its selectors find.
+// after another, each rule once. They are applied, so that others' fields stay, unless the role has them already.
 package clusterroleaggregation
 
 import (
@@ -32,10 +31,9 @@ var Plugin = &sdk.Plugin{
 		Queue:          "ClusterRoleAggregator",
 		ServiceAccount: "clusterrole-aggregation-controller",
 		Reads:          sdk.Views{roles, aggregated},
-		// Without escalate the API server lets nobody give what he hasn't himself.
-		Writes:  sdk.Writes{rbacv1.ClusterRoles.Verbs("patch", "escalate")},
-		Workers: 5,
-		Sync:    sync,
+		Writes:         sdk.Writes{rbacv1.ClusterRoles.Verbs("patch", "escalate")}, // it gives rules it hasn't itself
+		Workers:        5,
+		Sync:           sync,
 	}},
 }
 
@@ -46,37 +44,29 @@ func sync(c *sdk.Call) error {
 	}
 
 	var rules []rbacv1.PolicyRule
-	selectors := role.AggregationRule.ClusterRoleSelectors
-	for i := range selectors {
-		if err := labels.Check(&selectors[i]); err != nil {
+	for _, selector := range role.AggregationRule.ClusterRoleSelectors {
+		if err := labels.Check(&selector); err != nil {
 			return err
 		}
 		for _, other := range aggregated.List(c) {
-			if other.Name != role.Name && labels.Selects(&selectors[i], other.Labels) {
-				rules = appendMissing(rules, other.Rules)
+			if other.Name == role.Name || !labels.Selects(&selector, other.Labels) {
+				continue
+			}
+			for _, r := range other.Rules {
+				if !slices.ContainsFunc(rules, func(x rbacv1.PolicyRule) bool { return sameRule(x, r) }) {
+					rules = append(rules, r)
+				}
 			}
 		}
 	}
-	if slices.EqualFunc(rules, role.Rules, sameRule) {
-		return nil
-	}
 
-	// Nothing but the rules is to be the controller's. With the UID a role that is gone isn't made anew.
-	applied := &rbacv1.ClusterRole{Rules: rules}
-	applied.Name, applied.UID = role.Name, role.UID
-	c.Add(sdk.Apply(applied))
+	if !slices.EqualFunc(rules, role.Rules, sameRule) {
+		// Nothing but the rules is to be the controller's. With the UID a role that is gone isn't made anew.
+		applied := &rbacv1.ClusterRole{Rules: rules}
+		applied.Name, applied.UID = role.Name, role.UID
+		c.Add(sdk.Apply(applied))
+	}
 	return nil
-}
-
-// appendMissing appends those of more that aren't among the rules.
-func appendMissing(rules, more []rbacv1.PolicyRule) []rbacv1.PolicyRule {
-	for _, r := range more {
-		same := func(x rbacv1.PolicyRule) bool { return sameRule(x, r) }
-		if !slices.ContainsFunc(rules, same) {
-			rules = append(rules, r)
-		}
-	}
-	return rules
 }
 
 // sameRule reports whether two rules say the same, in the same order.

@@ -1,11 +1,13 @@
 // Package servicecidr keeps ServiceCIDRs from being deleted while Services have addresses that are in no other one.
 //
 // A ServiceCIDR gets a finalizer and the condition Ready. When it is deleted, the finalizer goes ten seconds later at
-// the earliest, and only when each of its addresses that a Service has is in another ServiceCIDR as well. Addresses are
-// read only while a ServiceCIDR is being deleted.
+// the earliest, and only when each of its addresses that a Service has is in another ServiceCIDR as well.
 package servicecidr
 
 import (
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -33,7 +35,8 @@ var (
 	// What follows is asked for while a ServiceCIDR is being deleted. There may be tens of thousands of addresses.
 	all       = sdk.Select(networkingv1.ServiceCIDRs).Named("all").Fields("spec.cidrs").Lazy()
 	addresses = sdk.Select(resource.MetadataOf("networking.k8s.io", "v1", "ipaddresses"),
-		sdk.In("metadata.labels["+networkingv1.LabelManagedBy+"]", allocator)).
+		sdk.In("metadata.labels["+networkingv1.LabelManagedBy+"]", allocator),
+		sdk.In(family, string(corev1.IPv4Protocol), string(corev1.IPv6Protocol))).
 		Fields(family).Lazy().QuietOn(abi.QuietUpdate)
 )
 
@@ -120,4 +123,40 @@ func setReady(c *sdk.Call, cidr *networkingv1.ServiceCIDR, status metav1.Conditi
 		LastTransitionTime: c.Now().Truncate(),
 	}}
 	return c.Do(sdk.ApplyStatus(applied))
+}
+
+// inUse reports whether a Service has an address that no other ServiceCIDR has. It finds one such address and keeps
+// its name in the state: as long as that one is there no other is looked at, and nothing but its end wakes the key.
+func inUse(c *sdk.Call, cidr *networkingv1.ServiceCIDR) bool {
+	if name := string(c.State()); name != "" && orphaned(c, cidr, abi.Ask{Names: []string{name}}) != "" {
+		return true
+	}
+	name := orphaned(c, cidr, abi.Ask{})
+	c.SetState([]byte(name))
+	return name != ""
+}
+
+// orphaned returns the name of one of the addresses asked for that only this ServiceCIDR has, empty where there is
+// none. An address counts by the family that its label says.
+func orphaned(c *sdk.Call, cidr *networkingv1.ServiceCIDR, ask abi.Ask) string {
+	everyCIDR := all.List(c)
+	for _, o := range addresses.Ask(c, ask) {
+		a, _ := netip.ParseAddr(o.Name) // no prefix has what is no address
+		isIPv6 := o.Labels.Get(networkingv1.LabelIPAddressFamily) == string(corev1.IPv6Protocol)
+		ofFamily := func(prefix string) bool { return strings.Contains(prefix, ":") == isIPv6 }
+		others := func(x *networkingv1.ServiceCIDR) bool { return x.Name != cidr.Name && has(x, a) }
+		if slices.ContainsFunc(cidr.Spec.CIDRs, ofFamily) && has(cidr, a) && !slices.ContainsFunc(everyCIDR, others) {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+// has reports whether a Service can have the address out of the ServiceCIDR: none is given the first address of a
+// prefix, nor of IPv4 the last one (pkg/api/servicecidr).
+func has(cidr *networkingv1.ServiceCIDR, a netip.Addr) bool {
+	return slices.ContainsFunc(cidr.Spec.CIDRs, func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && p.Contains(a) && p.Contains(a.Prev()) && (a.Is6() || p.Contains(a.Next()))
+	})
 }
