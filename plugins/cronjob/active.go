@@ -2,6 +2,7 @@ package cronjob
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,41 +15,28 @@ import (
 // cleanUp deletes the oldest Jobs that have ended, those that succeeded and those that failed apart, so that as many
 // stay as the history may have.
 func (r *run) cleanUp() {
-	spec := &r.cronJob.Spec
-	r.trim(batchv1.JobComplete, spec.SuccessfulJobsHistoryLimit)
-	r.trim(batchv1.JobFailed, spec.FailedJobsHistoryLimit)
+	r.trim(batchv1.JobComplete, r.cronJob.Spec.SuccessfulJobsHistoryLimit)
+	r.trim(batchv1.JobFailed, r.cronJob.Spec.FailedJobsHistoryLimit)
 }
 
-func (r *run) trim(ended batchv1.JobConditionType, limit *int32) {
+func (r *run) trim(end batchv1.JobConditionType, limit *int32) {
 	if limit == nil {
 		return
 	}
-	var all []*batchv1.Job
-	for _, j := range jobs.List(r.c) {
-		if endOf(j) == ended {
-			all = append(all, j)
+	started := func(j *batchv1.Job) int64 {
+		if j.Status.StartTime == nil {
+			return math.MaxInt64
 		}
+		return j.Status.StartTime.UnixNano()
 	}
 
-	slices.SortFunc(all, func(a, b *batchv1.Job) int {
-		return cmp.Or(compareTimes(a.Status.StartTime, b.Status.StartTime), strings.Compare(a.Name, b.Name))
+	ended := slices.DeleteFunc(slices.Clone(jobs.List(r.c)), func(j *batchv1.Job) bool { return endOf(j) != end })
+	slices.SortFunc(ended, func(a, b *batchv1.Job) int {
+		return cmp.Or(cmp.Compare(started(a), started(b)), strings.Compare(a.Name, b.Name))
 	})
-	for _, j := range all[:max(0, len(all)-int(*limit))] {
+	for _, j := range ended[:max(0, len(ended)-int(*limit))] {
 		r.deleteJob(j)
 	}
-}
-
-// compareTimes puts what has no time last.
-func compareTimes(a, b *metav1.Time) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
-	}
-	return a.Compare(*b)
 }
 
 // deleteJob deletes a Job and takes it out of the status, and reports whether that went well.
@@ -131,19 +119,9 @@ func isActive(cj *batchv1.CronJob, uid metav1.UID) bool {
 	return slices.ContainsFunc(cj.Status.Active, func(ref corev1.ObjectReference) bool { return ref.UID == uid })
 }
 
-func (r *run) activeNamed(name string) bool {
-	return slices.ContainsFunc(r.cronJob.Status.Active, func(ref corev1.ObjectReference) bool {
-		return ref.Name == name && ref.Namespace == r.cronJob.Namespace
-	})
-}
-
 // deactivate takes a Job out of the status.
 func (r *run) deactivate(uid metav1.UID) {
-	var rest []corev1.ObjectReference
-	for _, ref := range r.cronJob.Status.Active {
-		if ref.UID != uid {
-			rest = append(rest, ref)
-		}
-	}
-	r.cronJob.Status.Active = rest
+	status := &r.cronJob.Status
+	status.Active = slices.DeleteFunc(slices.Clone(status.Active),
+		func(ref corev1.ObjectReference) bool { return ref.UID == uid })
 }

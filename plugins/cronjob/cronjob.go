@@ -9,10 +9,12 @@
 package cronjob
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/plugins/shared/cron"
 	"github.com/windlass-dev/windlass/sdk"
 	batchv1 "github.com/windlass-dev/windlass/sdk/api/batch/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
@@ -58,9 +60,7 @@ type run struct {
 	// cronJob is what the sync goes by: a copy of what the cache has, or what a live look has found in its place. Only the
 	// copy is written.
 	cronJob *batchv1.CronJob
-	changed bool          // the copy's status
-	after   time.Duration // until the next time, if waits
-	waits   bool
+	changed bool // the copy's status
 }
 
 func sync(c *sdk.Call) error {
@@ -76,45 +76,39 @@ func sync(c *sdk.Call) error {
 
 	toWrite := r.cronJob
 	r.cleanUp()
-	err := r.syncCronJob()
+	wait, err := r.syncCronJob()
 	if r.changed {
 		if failure := c.Do(sdk.UpdateStatus(toWrite)); failure != nil {
 			return failure
 		}
 	}
-
-	if err == nil && r.waits {
-		now.wake(c, r.after)
-		return nil
-	}
-	now.keep(c)
+	now.keep(c, wait)
 	return err
 }
 
-// syncCronJob brings the status up to date and starts what is due.
-func (r *run) syncCronJob() error {
+// syncCronJob brings the status up to date and starts what is due. It returns how long it takes until something is due
+// again, nil where nothing is before something happens.
+func (r *run) syncCronJob() (wait *time.Duration, _ error) {
 	if err := r.noteJobs(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := r.noteMissing(); err != nil {
-		return err
+		return nil, err
 	}
-
 	cj := r.cronJob
 	if cj.Deleting() {
-		return nil
+		return nil, nil
 	}
-	if zone := cj.Spec.TimeZone; zone != nil {
-		if err := r.checkZone(*zone); err != nil {
-			if !sdk.Failed(err, sdk.UnknownTimeZone) {
-				return err
-			}
-			r.warn("UnknownTimeZone", "invalid timeZone: "+strconv.Quote(*zone)+": "+err.Error())
-			return nil
-		}
-	}
-	if sdk.Deref(cj.Spec.Suspend, false) {
-		return nil
+
+	err := r.checkZone()
+	switch {
+	case sdk.Failed(err, sdk.UnknownTimeZone):
+		r.warn("UnknownTimeZone", "invalid timeZone: "+strconv.Quote(*cj.Spec.TimeZone)+": "+err.Error())
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case sdk.Deref(cj.Spec.Suspend, false):
+		return nil, nil
 	}
 
 	if strings.Contains(cj.Spec.Schedule, "TZ") {
@@ -124,16 +118,16 @@ func (r *run) syncCronJob() error {
 	schedule, err := r.parseSchedule()
 	if err != nil {
 		r.warn("UnparseableSchedule", "unparseable schedule: "+strconv.Quote(cj.Spec.Schedule)+" : "+err.Error())
-		return nil
+		return nil, nil
 	}
 
 	found, err := r.mostRecent(schedule, true)
 	if failure := schedule.Err(); failure != nil {
-		return failure
+		return nil, failure
 	}
 	if err != nil {
 		r.warn("InvalidSchedule", "invalid schedule: "+cj.Spec.Schedule+" : "+err.Error())
-		return nil
+		return nil, nil
 	}
 	if !found.recent.IsZero() {
 		if found.tooMany {
@@ -141,19 +135,23 @@ func (r *run) syncCronJob() error {
 				"clock skew")
 		}
 		if err := r.start(found.recent); err != nil {
-			return err
+			return nil, err
 		}
 	}
 
-	r.after, r.waits = r.untilNext(schedule), true
-	return schedule.Err()
+	if next := r.untilNext(schedule); schedule.Err() == nil {
+		wait = &next
+	}
+	return wait, schedule.Err()
 }
 
 // start starts what was due at a time, if it hasn't been and the policy lets it.
 func (r *run) start(due metav1.Time) error {
 	cj := r.cronJob
 	name := cj.Name + "-" + strconv.FormatInt(due.Unix()/60, 10)
-	if last := cj.Status.LastScheduleTime; r.activeNamed(name) || last != nil && last.Equal(due) {
+	started := func(ref corev1.ObjectReference) bool { return ref.Name == name && ref.Namespace == cj.Namespace }
+	if last := cj.Status.LastScheduleTime; slices.ContainsFunc(cj.Status.Active, started) ||
+		last != nil && last.Equal(due) {
 		return nil
 	}
 
@@ -197,7 +195,7 @@ func (r *run) replace(active []corev1.ObjectReference) error {
 // without an error where somebody else's Job has the name.
 func (r *run) create(name string, due metav1.Time) (*batchv1.Job, error) {
 	cj := r.cronJob
-	scheduled, err := r.formatTime(due)
+	scheduled, err := cron.Format(due, sdk.Deref(cj.Spec.TimeZone, ""), r.c.Zone)
 	if err != nil {
 		return nil, err
 	}

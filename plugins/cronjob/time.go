@@ -21,24 +21,16 @@ const (
 func (r *run) parseSchedule() (*cron.Schedule, error) {
 	spec := &r.cronJob.Spec
 	text := spec.Schedule
-	if spec.TimeZone != nil && !strings.Contains(text, "TZ") && r.checkZone(*spec.TimeZone) == nil {
+	if spec.TimeZone != nil && !strings.Contains(text, "TZ") && r.checkZone() == nil {
 		text = "TZ=" + *spec.TimeZone + " " + text
 	}
 	return cron.Parse(text, r.c.Zone, r.c.Now().Unix())
 }
 
-func (r *run) checkZone(name string) error {
-	_, err := r.formatIn(name, r.c.Now())
+// checkZone returns an error where the spec's zone can't be read: [sdk.UnknownTimeZone] where nobody knows it.
+func (r *run) checkZone() error {
+	_, err := cron.Format(r.c.Now(), sdk.Deref(r.cronJob.Spec.TimeZone, ""), r.c.Zone)
 	return err
-}
-
-// formatTime is a time as the Job's annotation has it: in the spec's zone, else in UTC.
-func (r *run) formatTime(t metav1.Time) (string, error) {
-	return r.formatIn(sdk.Deref(r.cronJob.Spec.TimeZone, ""), t)
-}
-
-func (r *run) formatIn(zone string, t metav1.Time) (string, error) {
-	return cron.Format(t, zone, r.c.Zone)
 }
 
 // missed is what was due and hasn't been started.
