@@ -32,17 +32,20 @@ func syncZones(c *sdk.Call) error {
 		for len(rest) > 0 && rest[0].Namespace < s.Namespace {
 			rest = rest[1:]
 		}
-		var byType [2][]*discoveryv1.EndpointSlice
+		var ipv4, ipv6 []*discoveryv1.EndpointSlice // each family has hints of its own
 		for _, x := range rest {
 			if x.Namespace != s.Namespace {
 				break
 			}
-			if x.Labels.Get(discoveryv1.LabelServiceName) == s.Name {
-				t := len(x.AddressType) & 1
-				byType[t] = append(byType[t], x)
+			switch {
+			case x.Labels.Get(discoveryv1.LabelServiceName) != s.Name:
+			case x.AddressType == discoveryv1.AddressTypeIPv6:
+				ipv6 = append(ipv6, x)
+			default:
+				ipv4 = append(ipv4, x)
 			}
 		}
-		if outdated(zones, total, byType[0]) || outdated(zones, total, byType[1]) {
+		if outdated(zones, total, ipv4) || outdated(zones, total, ipv6) {
 			c.Add(sdk.Wake(0, s))
 		}
 	}
