@@ -31,6 +31,9 @@ func repack(all []corev1.EndpointSubset) (packed []subset) {
 	addresses, places := distinct(all)
 	var ports []subset // with a single port each, or none
 	for i := range all {
+		if len(places[i]) == 0 {
+			continue
+		}
 		for _, p := range all[i].Ports {
 			place(&ports, []corev1.EndpointPort{p}, places[i], addresses)
 		}
