@@ -255,7 +255,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 
 	if restless, err := p.isRestless(x); restless || err != nil {
 		before.Kind, before.Text = "rest", "upstream's controller comes to rest, the plugin doesn't:\n"+
-			strings.Join(x.ours.story[len(x.ours.story)-4:], "\n")
+			strings.Join(x.ours.story[len(x.ours.story)-4:], "\n")+p.errorsOf(x, keys)
+		before.tell(x.theirs.story, x.ours.story[:min(len(x.ours.story), restStory)])
 		return before, err
 	}
 
@@ -335,18 +336,26 @@ func (p *play) isRestless(x *rested) (bool, error) {
 	return !x.ours.rests, nil
 }
 
+// restStory is how many of its syncs are told of a plugin that doesn't come to rest.
+const restStory = 12
+
+// tell adds to what has happened before what each has done since.
+func (d *Difference) tell(theirs, ours []string) {
+	for _, line := range theirs {
+		d.past = append(d.past, "upstream's: "+line)
+	}
+	for _, line := range ours {
+		d.past = append(d.past, "the plugin: "+line)
+	}
+}
+
 // describe says in a difference what is different. It has the plugin go on with all keys that were synced: where it
 // comes to the same when it is woken for them, a wake-up is what was missing; then it may ask to be woken otherwise. It
 // returns what upstream's controller has left.
 func (p *play) describe(d *Difference, x *rested, keys []string, text string) (lines []string, err error) {
 	d.Text = text + p.missing(slices.Collect(maps.Keys(p.missed)))
 	d.did = strings.Join(x.a.lines, "\n")
-	for _, line := range x.theirs.story {
-		d.past = append(d.past, "upstream's: "+line)
-	}
-	for _, line := range x.ours.story {
-		d.past = append(d.past, "the plugin: "+line)
-	}
+	d.tell(x.theirs.story, x.ours.story)
 
 	moved := differ(x.a.still(), x.b.still()) != ""
 	synced := union(keys, slices.Collect(maps.Keys(x.theirs.last)))

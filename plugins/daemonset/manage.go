@@ -76,7 +76,11 @@ func (d *daemon) running(at *place) (running, ended []*corev1.Pod) {
 func (d *daemon) surplus(running []*corev1.Pod) (remove []*corev1.Pod) {
 	var fresh, old *corev1.Pod
 	for _, p := range running {
-		switch is := p.Labels.Get(hashLabel) == d.hash; {
+		is := p.Labels.Get(hashLabel) == d.hash
+		if d.hash == "" { // the revision has lost its label: old pods may lack it as well
+			is = d.updated(p)
+		}
+		switch {
 		case is && fresh == nil:
 			fresh = p
 		case !is && old == nil:
