@@ -49,8 +49,8 @@ func (r *rollout) findRevisions() error {
 	equal, _ := history.Split(r.history, data)
 	newest := lastOrNil(r.history)
 	switch same := lastOrNil(equal); {
-	case same != nil && same == newest:
-		r.update = newest
+	case same != nil && (same == newest || r.leavesAlone(same)):
+		r.update = same
 	case same != nil:
 		r.update = sdk.Copy(same)
 		r.update.Revision = history.Next(r.history)
@@ -127,6 +127,12 @@ func (r *rollout) createRevision(data []byte) error {
 	}
 }
 
+// leavesAlone reports whether a revision isn't the set's to change or to delete: one without an owner while the set is
+// being deleted. Somebody may let its revisions and pods go for the next set, which is to find them.
+func (r *rollout) leavesAlone(v *appsv1.ControllerRevision) bool {
+	return r.set.Deleting() && metav1.GetControllerOf(&v.ObjectMeta) == nil
+}
+
 // truncateHistory deletes the oldest of the revisions that nothing is of any more, until no more of these are left than
 // the set wants. It does so whatever else has failed.
 func (r *rollout) truncateHistory() {
@@ -136,7 +142,7 @@ func (r *rollout) truncateHistory() {
 	}
 	var dead []*appsv1.ControllerRevision
 	for _, v := range r.history {
-		live := v.Name == r.status.CurrentRevision || v.Name == r.status.UpdateRevision
+		live := r.leavesAlone(v) || v.Name == r.status.CurrentRevision || v.Name == r.status.UpdateRevision
 		for _, p := range r.owned {
 			live = live || revision(p) == v.Name
 		}
