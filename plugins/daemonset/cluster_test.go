@@ -2,6 +2,7 @@ package daemonset_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,8 +11,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/life"
 	"github.com/windlass-dev/windlass/test/windlass"
 )
+
+// A roll-out with a surge ends, and keeps its bounds, also where pods have to be ready for a while before they count.
+// That is more than the native manager does, beside which the same script is played without that.
+func TestOnClusterASurge(t *testing.T) {
+	l, err := life.Read("life.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := l.Scripts()
+	script := all[slices.IndexFunc(all, func(s *life.Script) bool { return s.Name == "bounds" })]
+	sets, watches := 0, 0
+	for _, step := range script.Steps {
+		if step.Create != nil {
+			for _, o := range step.Create.Objects {
+				if o["kind"] == "DaemonSet" {
+					o["spec"].(map[string]any)["minReadySeconds"] = 1
+					sets++
+				}
+			}
+		}
+		if step.Watch != nil && step.Watch.App == "surging" {
+			step.Watch.Nodes.Twice = 2
+			watches++
+		}
+	}
+	if sets != 2 || watches != 1 {
+		t.Fatalf("%d DaemonSets, %d watches of the one that surges", sets, watches)
+	}
+
+	c := cluster.Start(t, cluster.Options{Nodes: 1, Audit: true})
+	windlass.Start(t, c, windlass.Options{Controllers: []string{"serviceaccount-controller", "daemonset-controller"}})
+	life.NewStage(t, c).Play(t, script, "bounds")
+}
 
 // The end of a node is no event of any pod that waits to be bound to it: too large for its node, it stayed pending for
 // ever, and the status counted the node.
