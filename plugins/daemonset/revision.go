@@ -64,16 +64,11 @@ func (d *daemon) findRevision() error {
 	return nil
 }
 
-// mergeDuplicates leaves of revisions that say the same the one with the highest number. The pods of the others become
-// its pods.
+// mergeDuplicates leaves of revisions that say the same the one with the highest number, of several such always the
+// same one. The pods of the others become its pods.
 func (d *daemon) mergeDuplicates(current []*appsv1.ControllerRevision) (*appsv1.ControllerRevision, error) {
-	keep := current[0]
-	for _, r := range current {
-		if r.Revision >= keep.Revision {
-			keep = r
-		}
-	}
-
+	history.Sort(current)
+	keep := current[len(current)-1]
 	if len(current) == 1 {
 		return keep, nil
 	}
