@@ -1,8 +1,10 @@
 package console
 
 import (
+	"fmt"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,13 +24,17 @@ func TestLeaders(t *testing.T) {
 		p.AwaitReady(t)
 		return &world{Cluster: c, client: c.Client(), host: p}
 	}
-	holder := func() string {
-		l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager",
-			metav1.GetOptions{})
-		if err != nil || l.Spec.HolderIdentity == nil {
-			t.Fatalf("%+v: %v", l, err)
-		}
-		return *l.Spec.HolderIdentity
+	holder := func() (at string) { // a warm standby is ready before it has asked for the Lease
+		cluster.Eventually(t, time.Minute, "the Lease has a holder", func() (bool, string) {
+			l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager",
+				metav1.GetOptions{})
+			if err != nil || l.Spec.HolderIdentity == nil {
+				return false, fmt.Sprint(err)
+			}
+			at = *l.Spec.HolderIdentity
+			return at != "", at
+		})
+		return at
 	}
 	leader := spawn("first")
 	first := holder()
