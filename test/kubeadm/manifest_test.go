@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -42,7 +41,7 @@ func TestManifest(t *testing.T) {
 	windlass.Account(t, client, namespace)
 	mustSucceed(t, web.Create(t.Context(), 3))
 	run.converge(t, web, 3, "web:1")
-	held := leaseHolder(t, c)
+	held := c.LeaseHolder(t)
 	if held == "" {
 		t.Error("nobody holds kube-controller-manager's Lease")
 	}
@@ -66,7 +65,7 @@ func TestManifest(t *testing.T) {
 	run = startProcess(t, "the native manager", append([]string{cluster.Binary(), "kube-controller-manager", "--"},
 		args...))
 	cluster.Eventually(t, time.Minute, "the native manager takes the Lease",
-		func() (bool, string) { h := leaseHolder(t, c); return h != held && h != "", h })
+		func() (bool, string) { h := c.LeaseHolder(t); return h != held && h != "", h })
 	mustSucceed(t, web.Image(t.Context(), "web:2"))
 	run.converge(t, web, 3, "web:2")
 }
@@ -193,17 +192,6 @@ func awaitHealth(t *testing.T, p *process) {
 		b, _ := io.ReadAll(r.Body)
 		return r.StatusCode == http.StatusOK, fmt.Sprint(r.StatusCode, " ", string(b))
 	})
-}
-
-// leaseHolder returns who holds kube-controller-manager's Lease.
-func leaseHolder(t *testing.T, c *cluster.Cluster) string {
-	t.Helper()
-	l, err := c.Client().CoordinationV1().Leases("kube-system").Get(t.Context(), "kube-controller-manager",
-		metav1.GetOptions{})
-	if err != nil || l.Spec.HolderIdentity == nil {
-		return ""
-	}
-	return *l.Spec.HolderIdentity
 }
 
 func (p *process) converge(t *testing.T, web workload.Web, n int32, image string) {
