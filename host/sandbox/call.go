@@ -45,13 +45,16 @@ type Stats struct {
 // the instance is thrown away; what was performed stands.
 func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) error) (stats Stats, err error) {
 	from := time.Now()
-	if err := m.hold(ctx); err != nil {
-		return stats, err
-	}
-	defer m.release()
+	err = m.use(ctx, func() error { return m.syncInstance(ctx, from, call, read, &stats) })
+	return stats, err
+}
+
+// syncInstance does a sync that began at from. The caller uses the module.
+func (m *Module) syncInstance(ctx context.Context, from time.Time, call *Call, read func(answer []byte) error,
+	stats *Stats) error {
 	i, err := m.takeInstance(ctx, m.baseline.Load(), exportSync)
 	if err != nil {
-		return stats, err
+		return err
 	}
 	good := false
 	defer func() { m.putInstance(i, good) }()
@@ -63,15 +66,15 @@ func (m *Module) Sync(ctx context.Context, call *Call, read func(answer []byte) 
 	}
 	i.call = invocation{export: exportSync, budget: m.options.Budget, perform: call.Perform, log: log}
 	answer, err := i.exchange(ctx, i.sync, call.Size, call.Write)
-	i.fillStats(&stats)
+	i.fillStats(stats)
 	if err != nil {
-		return stats, err
+		return err
 	}
 	if err := read(answer); err != nil {
-		return stats, err
+		return err
 	}
 	good = true
-	return stats, nil
+	return nil
 }
 
 // ManifestSection is the manifest as the module has it in a section, nil: in none.
@@ -79,13 +82,11 @@ func (m *Module) ManifestSection() []byte { return m.manifest }
 
 // Manifest asks the plugin for its manifest.
 func (m *Module) Manifest(ctx context.Context) (manifest []byte, err error) {
-	if err := m.hold(ctx); err != nil {
-		return nil, err
-	}
-	defer m.release()
-	err = m.startup(ctx, exportManifest, nil, func(_ *instance, answer []byte) error {
-		manifest = bytes.Clone(answer)
-		return nil
+	err = m.use(ctx, func() error {
+		return m.startup(ctx, exportManifest, nil, func(_ *instance, answer []byte) error {
+			manifest = bytes.Clone(answer)
+			return nil
+		})
 	})
 	return manifest, err
 }
@@ -100,20 +101,14 @@ func (e *SettingsError) Error() string {
 // Configure passes the plugin its settings, in a freshly initialized instance. Syncs that begin from now on start from
 // what it made of them. When the plugin refuses them the error is a SettingsError, and everything stays as it was.
 func (m *Module) Configure(ctx context.Context, settings []byte) error {
-	if err := m.hold(ctx); err != nil {
-		return err
-	}
-	defer m.release()
-	if err := m.configureWith(ctx, settings); err != nil {
-		return err
-	}
-
-	m.presence.mu.Lock()
-	defer m.presence.mu.Unlock()
-	m.presence.settings, m.presence.configured = bytes.Clone(settings), true
-	return nil
+	return m.use(ctx, func() error {
+		if err := m.configureWith(ctx, settings); err != nil {
+			return err
+		}
+		m.presence.keepSettings(settings)
+		return nil
+	})
 }
-
 func (m *Module) configureWith(ctx context.Context, settings []byte) error {
 	m.configure.Lock()
 	defer m.configure.Unlock()
@@ -150,21 +145,29 @@ func (m *Module) outsideSync(export string) invocation {
 	return invocation{export: export, budget: m.options.StartupBudget, log: m.options.Log}
 }
 
-// takeInstance returns an instance in the state of a baseline, for a call of an export. The caller holds the module.
-func (m *Module) takeInstance(ctx context.Context, base *baseline, export string) (i *instance, err error) {
-	if i = m.pool.take(); i == nil {
+// takeInstance returns an instance in the state of a baseline, for a call of an export. The caller uses the module.
+func (m *Module) takeInstance(ctx context.Context, base *baseline, export string) (*instance, error) {
+	i, good := m.pool.take(), false
+	defer func() {
+		if !good {
+			m.putInstance(i, false)
+		}
+	}()
+
+	var err error
+	if i == nil {
 		i, err = m.instantiate(ctx)
 	}
 	if err == nil {
 		err = i.restore(base)
 	}
 	if err != nil {
-		m.putInstance(i, false)
 		if errors.As(err, new(*budget.MemoryError)) {
 			return nil, &CallError{Plugin: m.options.Name, Export: export, Kind: ErrMemory, Cause: err}
 		}
 		return nil, fmt.Errorf("plugin %q: %w", m.options.Name, err)
 	}
+	good = true
 	return i, nil
 }
 

@@ -162,14 +162,15 @@ func TestRests(t *testing.T) {
 
 	t.Run("in a call", func(t *testing.T) {
 		m := lateGuest(t, folder, "settings")
-		if err := m.hold(t.Context()); err != nil {
+		m.options.Rest = time.Nanosecond
+		if err := m.use(t.Context(), func() error {
+			if m.rest(); m.presence.away.Load() {
+				t.Error("let go of while it is in use")
+			}
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
-		m.options.Rest = time.Nanosecond
-		if m.rest(); m.presence.away.Load() {
-			t.Error("let go of while it is in use")
-		}
-		m.release()
 		if m.rest(); !m.presence.away.Load() || m.compiled != nil || m.baseline.Load() != nil {
 			t.Error("still loaded")
 		}
@@ -193,4 +194,69 @@ func TestRests(t *testing.T) {
 		}
 		all.Wait()
 	})
+}
+
+// What the child has compiled isn't let go of, for its code isn't kept: whoever calls it after a rest finds it loaded.
+func TestCompiledInTheChildStays(t *testing.T) {
+	m, err := Load(t.Context(), guestModule(t, guests[0]), Options{Name: "guest", Helpers: helpers, Untrusted: true,
+		Rest: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close(context.Background())
+	if !m.Precompiled() {
+		t.Fatal("not run on the code that the child has left")
+	}
+	if m.presence.rest != nil {
+		t.Error("is to rest")
+	}
+	for range 3 {
+		if _, _, err := syncOnce(m, []byte("s")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A use that panics, in loading the module, in its guest's call or in what reads the answer, holds nothing up: the next
+// use finds its place, and Close ends.
+func TestPanicsGiveThePlaceBack(t *testing.T) {
+	folder := t.TempDir()
+	if err := Compile(t.Context(), guestModule(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
+		t.Fatal(err)
+	}
+	m := lateGuest(t, folder, "settings")
+	panics := func(what string, do func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s: no panic", what)
+			}
+			if _, active := m.Instances(); active != 0 {
+				t.Errorf("%s: %d uses go on", what, active)
+			}
+		}()
+		do()
+	}
+
+	load := m.presence.load
+	m.presence.load = func(context.Context) error { panic("loading") }
+	panics("loading", func() { _, _, _ = syncOnce(m, []byte("s")) })
+	panics("configuring", func() { _ = m.Configure(t.Context(), []byte("settings")) })
+	panics("asking for the manifest", func() { _, _ = m.Manifest(t.Context()) })
+
+	m.presence.load = load
+	write := func(b []byte) { copy(b, "s") }
+	panics("writing the message", func() {
+		_, _ = m.Sync(t.Context(), &Call{Size: 1, Write: func([]byte) { panic("writing") }}, func([]byte) error { return nil })
+	})
+	panics("reading the answer", func() {
+		_, _ = m.Sync(t.Context(), &Call{Size: 1, Write: write}, func([]byte) error { panic("reading") })
+	})
+
+	if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
+		t.Errorf("after the panics: %q, %v", got, err)
+	}
+	if err := m.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

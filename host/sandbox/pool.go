@@ -34,10 +34,10 @@ func (p *pool) enter() error {
 }
 
 // leave ends a call.
-func (p *pool) leave(now time.Time) {
+func (p *pool) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.used = now
+	p.used = time.Now()
 	if p.active--; p.active == 0 && p.closed {
 		p.done.Broadcast()
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -10,7 +11,8 @@ import (
 
 // presence is whether a module's code, baseline and instances are there. One with Options.Late isn't loaded before its
 // first call. One that was loaded from Options.Code lets go of all that when Options.Rest has gone by without a call: a
-// plugin that has nothing to do costs next to nothing then, and its next call some milliseconds more.
+// plugin that has nothing to do costs next to nothing then, and its next call some milliseconds more. What was compiled
+// here or in the child stays, for to compile it anew would take seconds.
 type presence struct {
 	mu   sync.Mutex // held while the module is loaded or let go of
 	away atomic.Bool
@@ -21,23 +23,21 @@ type presence struct {
 	configured bool
 }
 
-// hold begins a use of the module: it has the module loaded, and keeps it from being let go of or closed until the
-// release. After an error the next call tries again.
-func (m *Module) hold(ctx context.Context) error {
-	err := m.pool.enter()
-	if err == nil {
-		if err = m.bring(ctx); err == nil {
-			return nil
-		}
-		m.pool.leave(time.Now())
+// use runs do with the module loaded, which is neither let go of nor closed meanwhile, whether do returns or panics. After
+// an error of loading the next use tries again.
+func (m *Module) use(ctx context.Context, do func() error) error {
+	if err := m.pool.enter(); err != nil {
+		return fmt.Errorf("plugin %q: %w", m.options.Name, err)
 	}
-	return fmt.Errorf("plugin %q: %w", m.options.Name, err)
+	defer m.pool.leave()
+
+	if err := m.bring(ctx); err != nil {
+		return fmt.Errorf("plugin %q: %w", m.options.Name, err)
+	}
+	return do()
 }
 
-// release ends a use of the module.
-func (m *Module) release() { m.pool.leave(time.Now()) }
-
-// bring loads the module if it isn't there. The caller holds it.
+// bring loads the module if it isn't there. The caller uses it.
 func (m *Module) bring(ctx context.Context) error {
 	p := &m.presence
 	if !p.away.Load() {
@@ -68,10 +68,16 @@ func (m *Module) bring(ctx context.Context) error {
 	return nil
 }
 
-// restLater looks after some time whether the module is to rest. Only one whose native code is at hand does: to compile
-// it anew would take seconds.
+// keepSettings has the module configured with these settings when it is loaded again.
+func (p *presence) keepSettings(settings []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settings, p.configured = bytes.Clone(settings), true
+}
+
+// restLater looks after some time whether the module is to rest. Only one does whose native code the build has left.
 func (m *Module) restLater(after time.Duration) {
-	if after > 0 && m.options.Rest > 0 && m.precompiled {
+	if after > 0 && m.options.Rest > 0 && m.options.Code != nil && m.precompiled {
 		m.presence.rest = time.AfterFunc(after, m.rest)
 	}
 }

@@ -235,9 +235,17 @@ func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module,
 	return m, nil
 }
 
-// compileAndStart compiles the module and starts its first instance.
+// compileAndStart compiles the module and starts its first instance, or leaves nothing of it.
 func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewrite.Module) (err error) {
 	options := &m.options
+	m.precompiled = false
+	started := false
+	defer func() {
+		if !started {
+			_ = m.freeRuntime(context.WithoutCancel(ctx))
+		}
+	}()
+
 	config := runtimeConfig(options.Interpreter, m.limit)
 	if !options.Interpreter && (options.Untrusted || options.Code != nil) {
 		m.code, err = newCode(options.Code)
@@ -252,12 +260,6 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 			m.code, err = nil, nil
 		}
 	}
-
-	defer func() {
-		if err != nil {
-			_ = m.freeRuntime(context.WithoutCancel(ctx))
-		}
-	}()
 
 	switch {
 	case options.Untrusted:
@@ -286,7 +288,11 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 			return err
 		}
 	}
-	return m.startFirst(ctx)
+	if err := m.startFirst(ctx); err != nil {
+		return err
+	}
+	started = true
+	return nil
 }
 
 // takeNative takes the native code that the build has left, if it is of this limit and fits this process: else the
