@@ -129,7 +129,7 @@ func (c *Cache) endResource(name abi.Resource, by *Store) error {
 }
 
 // Start starts the informers of the resources that were declared; those declared later start at once. They stop when
-// the context ends.
+// the context ends, and so do the handlers.
 func (c *Cache) Start(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {
@@ -138,6 +138,11 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 	c.ctx = ctx
 	c.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		for _, r := range c.allResources() {
+			r.stopHandlers()
+		}
+	})
 	for _, r := range c.allResources() {
 		if err := r.start(ctx); err != nil {
 			return fmt.Errorf("cache: %s: %w", r.name, err)

@@ -174,6 +174,16 @@ func (r *resource) addHandler(h Handler) (remove func()) {
 	}
 }
 
+// stopHandlers ends what tells the handlers of events.
+func (r *resource) stopHandlers() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.handlers {
+		s.stop()
+	}
+	r.handlers = nil
+}
+
 // introduce tells a handler of all objects.
 func (r *resource) introduce(s *subscription) {
 	all := r.store.List()

@@ -17,7 +17,7 @@ import (
 func TestFileCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source = plugins.Folder(w.folder)
+	w.sources = []plugins.Source{plugins.Folder(w.folder)}
 	good := greeter(t, "greeter", "good", "")
 	w.place(good)
 	w.begin()
@@ -77,7 +77,7 @@ func TestConfigurationIsRefused(t *testing.T) {
 func TestABrokenFileAtTheStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source = plugins.Folder(w.folder)
+	w.sources = []plugins.Source{plugins.Folder(w.folder)}
 	good, other := greeter(t, "greeter", "hello", ""), greeter(t, "other", "whole", "")
 	w.place(good)
 	w.placeBytes("other", other.wasm[:100])
@@ -103,7 +103,7 @@ func TestABrokenFileAtTheStart(t *testing.T) {
 func TestAConfiguredFileIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source = plugins.Folder(w.folder)
+	w.sources = []plugins.Source{plugins.Folder(w.folder)}
 	first, second := greeter(t, "first", "a", ""), greeter(t, "second", "b", "")
 	w.place(first)
 	w.place(second)
@@ -148,7 +148,7 @@ func TestAConfiguredFileIsRemoved(t *testing.T) {
 func TestAConfiguredFileIsMissingAtAStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source = plugins.Folder(w.folder)
+	w.sources = []plugins.Source{plugins.Folder(w.folder)}
 	first, second := greeter(t, "first", "a", ""), greeter(t, "second", "b", "")
 	third, fourth := greeter(t, "third", "c", ""), greeter(t, "fourth", "d", "")
 	w.place(second)
@@ -229,7 +229,7 @@ func TestSettingsThatDontFit(t *testing.T) {
 func TestSettingsThatDontFitBesideABrokenFile(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source = plugins.Folder(w.folder)
+	w.sources = []plugins.Source{plugins.Folder(w.folder)}
 	first, second := greeter(t, "first", "a", ""), greeter(t, "second", "b", "")
 	w.place(first)
 	w.place(second)

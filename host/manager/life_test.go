@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -330,25 +329,7 @@ func TestSecondTerm(t *testing.T) {
 	w.made("hello")
 	w.runs(g)
 
-	leases := w.client.CoordinationV1().Leases("kube-system")
-	hold := func(who string) {
-		t.Helper()
-		l, err := leases.Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		changed := l.DeepCopy()
-		changed.Spec.HolderIdentity = &who
-		n := *l.Spec.LeaseTransitions + 1
-		changed.Spec.LeaseTransitions = &n
-		changed.ResourceVersion = "" // a renewal may come between
-		var updated *coordinationv1.Lease
-		if updated, err = leases.Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		t.Log(*updated.Spec.HolderIdentity, "holds the Lease")
-	}
-	hold("somebody else")
+	w.handLease("somebody else")
 	w.eventually("it stands by", func(s *state.Status) bool {
 		return s.Controllers[0].State == "Standby" && !s.Leaders[0].Here && s.Leaders[0].Holder == "somebody else"
 	})
@@ -359,7 +340,7 @@ func TestSecondTerm(t *testing.T) {
 		return pluginOf(s, "greeter").Digest == second.digest() && s.Controllers[0].State == "Standby"
 	})
 
-	hold("")
+	w.handLease("")
 	w.runs(second, state.SwapOnTrial)
 	w.made("second")
 	w.notMade("hello")

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -50,7 +51,9 @@ type Options struct {
 
 // manager is a running manager.
 type manager struct {
-	options    Options
+	options Options
+	// newWatcher watches files. A test whose time is virtual has none: what waits for the system holds that time up.
+	newWatcher func() (*fsnotify.Watcher, error)
 	rest       *rest.Config
 	loader     *loader
 	registry   *prometheus.Registry
@@ -97,7 +100,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 		o.Grace = 10 * time.Second
 	}
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
-		tracer: &tracing.Tracer{}, options: o,
+		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}}
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)

@@ -29,7 +29,7 @@ const settled = 200 * time.Millisecond
 
 // watchChanges applies what changes while the manager runs, until ctx ends.
 func (m *manager) watchChanges(ctx context.Context) {
-	watcher, err := fsnotify.NewWatcher()
+	watcher, err := m.newWatcher()
 	var changes <-chan fsnotify.Event
 	if err != nil {
 		klog.ErrorS(err, "Files can't be watched: polling them instead", "period", lookAgain)

@@ -46,7 +46,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 		memory := h.limits.memory
 		p.Memory = state.Memory{Held: memory.Sum(), Limit: memory.Limit(), By: heldBy(memory)}
 		idle, busy := g.loaded.Module.Instances()
-		p.Instances, p.Busy = idle+busy, busy
+		p.Instances, p.Busy, p.Resting = idle+busy, busy, g.loaded.Module.Resting()
 		if before != nil {
 			p.Trial, p.Before = true, before.loaded.Digest
 		}

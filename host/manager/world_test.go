@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +41,10 @@ type world struct {
 	config *rest.Config // of the API server, as the manager has it
 	client kubernetes.Interface
 	folder string
-	source plugins.Source // of its modules
+	// sources are where its plugins come from: by default the folder, whose modules are taken for built-in ones.
+	sources []plugins.Source
+	// unwatched has the manager look at files every ten seconds, and not watch them.
+	unwatched bool
 
 	mu      sync.Mutex
 	current *config.Configuration
@@ -69,7 +74,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, config: c.Config("windlass"), folder: t.TempDir(), reload: make(chan struct{})}
-	w.source = trusted(w.folder)
+	w.sources = []plugins.Source{trusted(w.folder)}
 	theirs := c.Config("test")
 	theirs.QPS = -1
 	if w.client, err = kubernetes.NewForConfig(theirs); err != nil {
@@ -101,10 +106,13 @@ func (w *world) begin() {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.m = newManager(w.loadFirst(), Options{
-		Sources: []plugins.Source{w.source}, Reload: w.reload, Load: w.load,
+		Sources: w.sources, Reload: w.reload, Load: w.load,
 		Wrap:    func(r *rest.Config) { r.Transport, r.QPS = w.config.Transport, -1 },
 		Serving: func(*server.Server) { close(begun) },
 	})
+	if w.unwatched {
+		w.m.newWatcher = func() (*fsnotify.Watcher, error) { return nil, errors.New("this test's time is virtual") }
+	}
 	go func() { ended <- w.m.run(ctx) }()
 	w.t.Cleanup(func() {
 		cancel()
@@ -197,6 +205,25 @@ func (w *world) standBy() (letGo func()) {
 			w.t.Fatal(err)
 		}
 	}
+}
+
+// handLease makes somebody the holder of the Lease, nobody where the name is empty, as one who contends for it does.
+func (w *world) handLease(who string) {
+	w.t.Helper()
+	leases := w.client.CoordinationV1().Leases("kube-system")
+	l, err := leases.Get(w.t.Context(), "kube-controller-manager", metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	changed := l.DeepCopy()
+	changed.Spec.HolderIdentity = &who
+	n := *l.Spec.LeaseTransitions + 1
+	changed.Spec.LeaseTransitions = &n
+	changed.ResourceVersion = "" // a renewal may come between
+	if _, err := leases.Update(w.t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Logf("%q holds the Lease", who)
 }
 
 // look has a running manager compare the configuration and the plugins with what runs.

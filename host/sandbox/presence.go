@@ -109,6 +109,9 @@ func (m *Module) rest() {
 	m.moved(false, 0)
 }
 
+// Resting reports whether the module isn't loaded: its next call does that.
+func (m *Module) Resting() bool { return m.presence.away.Load() }
+
 func (m *Module) moved(loaded bool, took time.Duration) {
 	if m.options.Moved != nil {
 		m.options.Moved(loaded, took)

@@ -22,6 +22,8 @@ type PluginStatus struct {
 	// Instances is how many instances of the module there are, Busy how many of them are in a sync.
 	Instances int `json:"instances"`
 	Busy      int `json:"busy"`
+	// Resting tells that the module isn't loaded, because no key has come for it, or none for long (sandbox.rest).
+	Resting bool `json:"resting,omitempty"`
 	// Memory is what the plugin holds, of its budget.memory.
 	Memory Memory `json:"memory"`
 }
