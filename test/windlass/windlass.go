@@ -75,7 +75,8 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 		k.ClientConnection.Kubeconfig = c.ManagerKubeconfig
 		k.ClientConnection.QPS, k.ClientConnection.Burst = 1000, 1000
 		k.UseServiceAccountCredentials = true
-		k.LeaderElection.LeaderElect = false // tests that are about it turn it on
+		k.Sandbox.Rest.Duration = time.Second // or no test would be long enough for a plugin to rest
+		k.LeaderElection.LeaderElect = false  // tests that are about it turn it on
 		k.Serving.Port = -1
 		k.Serving.TLS.CertFile, k.Serving.TLS.KeyFile = c.ServingCertificate()
 		k.Serving.Authentication.ClientCAFile = c.CAFile
