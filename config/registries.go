@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -72,6 +73,22 @@ func (c *Plugin) validateImage(p *field.Path) (errs field.ErrorList) {
 			"needs image to be set: only modules from registries are verified by signatures"))
 	}
 	return append(errs, mustBeFiles(p.Child("verificationKeys"), c.VerificationKeys)...)
+}
+
+// validateFile checks the name of a plugin's file.
+func (c *Plugin) validateFile(p *field.Path) (errs field.ErrorList) {
+	if c.File == "" {
+		return nil
+	}
+	if filepath.Base(c.File) != c.File || filepath.Ext(c.File) != ".wasm" || strings.HasPrefix(c.File, ".") {
+		errs = append(errs, field.Invalid(p.Child("file"), c.File,
+			"must be the name of a *.wasm file in pluginFolder, without a folder"))
+	}
+	if c.Image != "" {
+		errs = append(errs, field.Invalid(p.Child("file"), c.File,
+			"can't be set together with image, which says where the module is, too"))
+	}
+	return errs
 }
 
 func mustBeFiles(p *field.Path, files []string) (errs field.ErrorList) {

@@ -47,8 +47,9 @@ type Configuration struct {
 	// and takes up keys again that were given up. A duration; less than 1s counts as 1s. 0s turns it off: then what has
 	// drifted stays so until something happens to its key. A controller reads it when it starts. Default: 12h.
 	MinResyncPeriod metav1.Duration `json:"minResyncPeriod"`
-	// PluginFolder is a folder whose *.wasm files are plugins; one of the same name as a built-in plugin replaces it.
-	// While a file can't be used, the plugin that was loaded from it before goes on. Default: none.
+	// PluginFolder is a folder whose *.wasm files are plugins. A file is the plugin of its own name, NAME.wasm, and its
+	// manifest must have that name, unless plugins[].file says which plugin it is; without that no file takes a built-in
+	// plugin's place. While a file can't be used, the plugin that was loaded from it before goes on. Default: none.
 	PluginFolder string `json:"pluginFolder"`
 	// Sandbox bounds what a sync may take, for plugins that have no limits of their own.
 	Sandbox Sandbox `json:"sandbox"`
@@ -151,6 +152,11 @@ type Plugin struct {
 	// file can't be used. Then the rest is applied, but until it is there no plugin starts that is neither built
 	// in nor named here: the missing name, and its grant, may be meant for it. Required.
 	Name string `json:"name"`
+	// File is the name of a file in pluginFolder which is this plugin's module; its manifest must have the plugin's name.
+	// A module takes a built-in plugin's place only so, or as an image, and it must have all controllers of that plugin
+	// that the list of controllers turns on. While there is no such file the built-in plugin runs. Default: none, which
+	// is NAME.wasm, but for a built-in plugin's name.
+	File string `json:"file"`
 	// Image is an OCI reference of the plugin's module with its digest, registry/repository@sha256:... It takes precedence
 	// over a built-in module or a file of that name. While it can't be pulled, the version of the plugin that runs goes
 	// on, and nothing else runs in its place. Default: none.

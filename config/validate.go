@@ -87,7 +87,7 @@ func (c *Configuration) Validate() error {
 	errs = append(errs, c.Logging.validate(field.NewPath("logging"))...)
 	errs = append(errs, c.Tracing.validate(field.NewPath("tracing"))...)
 
-	first := map[string]int{}
+	first, files := map[string]int{}, map[string]int{}
 	for i := range c.Plugins {
 		p := field.NewPath("plugins").Index(i)
 		errs = append(errs, c.Plugins[i].validate(p)...)
@@ -97,6 +97,19 @@ func (c *Configuration) Validate() error {
 				Detail: fmt.Sprintf("plugins[%d] configures it already: merge the two", at)})
 		}
 		first[name] = i
+
+		file := c.Plugins[i].File
+		if file == "" {
+			continue
+		}
+		if c.PluginFolder == "" {
+			add(field.Invalid(p.Child("file"), file, "needs pluginFolder, the folder that holds the file"))
+		}
+		if at, twice := files[file]; twice {
+			add(&field.Error{Type: field.ErrorTypeDuplicate, Field: p.Child("file").String(), BadValue: file,
+				Detail: fmt.Sprintf("plugins[%d] names it already: a file is one plugin", at)})
+		}
+		files[file] = i
 	}
 
 	if err := errs.ToAggregate(); err != nil {
@@ -198,6 +211,7 @@ func (c *Plugin) validate(p *field.Path) field.ErrorList {
 		}
 	}
 
+	errs = append(errs, c.validateFile(p)...)
 	errs = append(errs, c.validateImage(p)...)
 	for i := range c.Grant {
 		errs = append(errs, c.Grant[i].validate(p.Child("grant").Index(i))...)

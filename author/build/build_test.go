@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/author/build"
 	"github.com/windlass-dev/windlass/author/scaffold"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/record/replay"
@@ -76,7 +77,7 @@ func TestNewPlugin(t *testing.T) {
 		t.Errorf("built %+v, %+v", small, i)
 	}
 	t.Logf("%d bytes in %v", i.Size, small.Took)
-	if found, problems := plugins.Find(t.Context(), plugins.Folder(out)); len(found) != 1 || found[0].Name != "hello" ||
+	if found, problems := plugins.Find(t.Context(), config.Default(), plugins.Folder(out)); len(found) != 1 || found[0].Name != "hello" ||
 		len(problems) > 0 {
 		t.Errorf("in its folder are %v, %v", found, problems)
 	}

@@ -24,31 +24,41 @@ import (
 // catalogued is a controller that could run here, or that kube-controller-manager has.
 type catalogued struct {
 	name    string
-	here    bool // a plugin has it
-	on      bool // the list turns it on
-	unnamed bool // the list doesn't name it: "*", or the lack of it, decides
+	here    bool   // a plugin has it
+	on      bool   // the list turns it on
+	unnamed bool   // the list doesn't name it: "*", or the lack of it, decides
+	lost    string // the module without it that has taken the place of the built-in plugin with it
 }
 
 // catalogue returns all controllers that the found plugins or kube-controller-manager have, by name, but for those that
 // are parts of others.
 func catalogue(found []plugins.Found, list []string, aliases map[string]string) (all []catalogued) {
 	list = config.Canonical(config.Canonical(list, aliases), kcm.Aliases())
-	add := func(name string, here, off bool) {
+	add := func(name string, here, off bool, lost string) {
 		if slices.ContainsFunc(all, func(c catalogued) bool { return c.name == name }) {
 			return
 		}
 		named := slices.Contains(list, name) || slices.Contains(list, "-"+name)
-		all = append(all, catalogued{name, here, config.Enabled(name, list, off), !named})
+		all = append(all, catalogued{name, here, config.Enabled(name, list, off), !named, lost})
 	}
-	for _, f := range found {
-		for i := range f.Manifest.Controllers {
-			if c := &f.Manifest.Controllers[i]; c.PartOf == "" {
-				add(c.Name, true, c.DisabledByDefault)
+	addAll := func(m *abi.Manifest, lost string) {
+		for i := range m.Controllers {
+			if c := &m.Controllers[i]; c.PartOf == "" {
+				add(c.Name, true, c.DisabledByDefault, lost)
 			}
 		}
 	}
+
+	for _, f := range found {
+		addAll(f.Manifest, "")
+	}
+	for _, f := range found {
+		if f.Replaces != nil {
+			addAll(f.Replaces, f.String())
+		}
+	}
 	for _, c := range kcm.Controllers {
-		add(c.Name, false, c.DisabledByDefault)
+		add(c.Name, false, c.DisabledByDefault, "")
 	}
 	slices.SortFunc(all, func(a, b catalogued) int { return strings.Compare(a.name, b.name) })
 	return all
@@ -195,6 +205,9 @@ func (i *inspector) whyAbsent(c catalogued) (why, message string) {
 		return "Standby", "another process holds its Lease"
 	default:
 		return state.LeftOut, "its plugin couldn't be loaded"
+	}
+	if c.lost != "" {
+		message += ", and isn't in " + c.lost + ", which has taken the built-in plugin's place"
 	}
 	if !c.here {
 		message += ", and isn't built yet"

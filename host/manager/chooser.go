@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -73,8 +75,9 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 		return nil, err
 	}
 
-	found, problems := x.finder.Find(ctx, append(slices.Clip(x.sources(k)), images)...)
-	found = images.dropMissing(found)
+	found, problems := x.finder.Find(ctx, k, append(slices.Clip(x.sources(k)), images)...)
+	known := found
+	found = images.dropMissing(slices.Clone(found))
 	leftOut := []string{}
 	leave := func(why error) {
 		leftOut = append(leftOut, why.Error())
@@ -82,6 +85,12 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	}
 	for _, p := range problems {
 		leave(p)
+	}
+	for _, f := range found {
+		if p := k.Plugin(f.Name); p.File != "" && f.File == "" && f.Origin == plugins.OriginBuiltin &&
+			!isThere(filepath.Join(k.PluginFolder, p.File)) {
+			leave(fmt.Errorf("plugins[%s].file: %s has no file %s: the built-in plugin runs", f.Name, k.PluginFolder, p.File))
+		}
 	}
 
 	// What isn't there may be in a file that can't be used, or has been removed: that is no reason not to run the others.
@@ -151,8 +160,14 @@ func (x *chooser) choose(ctx context.Context, k *config.Configuration, runs []pl
 	}
 
 	x.accepted = k
-	x.last.Store(&look{leftOut, catalogue(found, k.Controllers, aliases)})
+	x.last.Store(&look{leftOut, catalogue(known, k.Controllers, aliases)})
 	return all, nil
+}
+
+// isThere reports whether a file is there, whatever is wrong with it.
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // excuses reports whether names that nothing has are told of only: at a start if plugins are missing that may have been

@@ -176,10 +176,10 @@ func TestAConfiguredFileIsMissingAtAStart(t *testing.T) {
 	w.running("first-0", "fourth-0", "second-0", "third-0")
 	w.eventually("nothing is left out", func(s *state.Status) bool { return s.Refused == "" && len(s.LeftOut) == 0 })
 
-	if err := os.Rename(filepath.Join(w.folder, "first.wasm"), filepath.Join(w.folder, "renamed.wasm")); err != nil {
+	if err := os.Rename(filepath.Join(w.folder, "first.wasm"), filepath.Join(w.folder, "fifth.wasm")); err != nil {
 		t.Fatal(err)
 	}
-	w.placeBytes("renamed", greeter(t, "fifth", "e", "").wasm)
+	w.place(greeter(t, "fifth", "e", ""))
 	w.eventually("the new one isn't started, and those that run go on", func(s *state.Status) bool {
 		return strings.Contains(strings.Join(s.LeftOut, "\n"), `plugin "fifth" isn't started`) && len(s.Controllers) == 3
 	})

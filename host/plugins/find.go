@@ -22,21 +22,26 @@ type Found struct {
 	// Broken says why what its file holds now can't be used: the module is the one that was taken from there before. Nil:
 	// the module is what the file holds.
 	Broken error
+	// Replaces is the manifest of the built-in plugin whose place this one takes, nil: there is none.
+	Replaces *abi.Manifest
 }
 
 // Find returns the plugins of all sources, in their order, with what is wrong with the modules that are left out. A
-// source's plugin replaces one of the same name from an earlier source. Within a source a name is taken by the first;
-// no two plugins may have a controller of the same name or alias.
+// source's plugin replaces one of the same name from an earlier source; a file does so only if the configuration says
+// it, which also says which plugin a file is: [config.Plugin.File]. No two plugins may have a controller of the same
+// name or alias.
 //
 // A module whose manifest isn't in a section of its own runs here for it, interpreted: what isn't enabled is never
 // compiled.
-func Find(ctx context.Context, sources ...Source) (all []Found, problems []error) {
-	return (&search{read: readPlugin, before: func(string) []Found { return nil }}).findPlugins(ctx, sources)
+func Find(ctx context.Context, k *config.Configuration, sources ...Source) (all []Found, problems []error) {
+	s := &search{config: k, read: readPlugin, before: func(string) []Found { return nil }}
+	return s.findPlugins(ctx, sources)
 }
 
 // search is one look at the sources.
 type search struct {
-	read func(context.Context, *Plugin) (Found, error)
+	config *config.Configuration
+	read   func(context.Context, *Plugin) (Found, error)
 	// before returns what was taken before from a file, or from all files of a folder; it stands in for what is rejected
 	// there.
 	before   func(origin string) []Found
@@ -52,7 +57,7 @@ func (s *search) findPlugins(ctx context.Context, sources []Source) (all []Found
 		for _, p := range modules {
 			f, err := s.read(ctx, p)
 			if err == nil {
-				err = checkDuplicate(own, f)
+				err = cmp.Or(s.admit(&f, all), checkDuplicate(own, f))
 			}
 			if err != nil {
 				standIns = append(standIns, s.standInsFor(p.Origin, err)...)
@@ -61,7 +66,8 @@ func (s *search) findPlugins(ctx context.Context, sources []Source) (all []Found
 			own = append(own, f)
 		}
 		for _, f := range standIns {
-			if checkDuplicate(own, f) != nil { // it has moved to another file
+			// it has moved to another file, or the configuration doesn't have it any longer
+			if cmp.Or(s.admit(&f, all), checkDuplicate(own, f)) != nil {
 				s.problems = append(s.problems, f.Broken)
 				continue
 			}
@@ -106,8 +112,10 @@ func checkDuplicate(all []Found, f Found) error {
 	return nil
 }
 
-// unambiguous rejects plugins whose controllers have a name that an earlier plugin's has.
+// unambiguous rejects plugins whose controllers have a name that another plugin's has. Those come first that have the
+// better claim: a new file takes nothing from what is built in, is configured, or was there before.
 func (s *search) unambiguous(all []Found) (kept []Found) {
+	slices.SortStableFunc(all, func(a, b Found) int { return s.claim(a) - s.claim(b) })
 	taken := map[string]Found{}
 	for len(all) > 0 {
 		f := all[0]
@@ -286,8 +294,12 @@ func CheckConfigured(c *config.Configuration, found []Found) (errs []error) {
 	}
 	for i, p := range c.Plugins {
 		if !slices.Contains(names, p.Name) {
-			errs = append(errs, fmt.Errorf("plugins[%d].name: no plugin %q was found: there are %s",
-				i, p.Name, strings.Join(names, ", ")))
+			where := ""
+			if p.File != "" {
+				where = " in the file " + p.File + " of the plugin folder"
+			}
+			errs = append(errs, fmt.Errorf("plugins[%d].name: no plugin %q was found%s: there are %s",
+				i, p.Name, where, strings.Join(names, ", ")))
 		}
 	}
 	return errs

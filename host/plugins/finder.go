@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
 )
 
 // Finder is [Find] for those who look again and again. It remembers what manifests modules have, so that looking costs
@@ -21,9 +22,9 @@ type Finder struct {
 }
 
 // Find returns the plugins of all sources, as [Find] does, with those that stand in for files that can't be used.
-func (f *Finder) Find(ctx context.Context, sources ...Source) ([]Found, []error) {
+func (f *Finder) Find(ctx context.Context, k *config.Configuration, sources ...Source) ([]Found, []error) {
 	seen := map[string]*abi.Manifest{}
-	s := &search{before: f.takenBefore, read: func(ctx context.Context, p *Plugin) (Found, error) {
+	s := &search{config: k, before: f.takenBefore, read: func(ctx context.Context, p *Plugin) (Found, error) {
 		x, err := f.Read(ctx, p)
 		if err == nil {
 			seen[p.Digest] = x.Manifest
@@ -35,7 +36,7 @@ func (f *Finder) Find(ctx context.Context, sources ...Source) ([]Found, []error)
 	taken := map[string]Found{}
 	for _, x := range all {
 		seen[x.Digest] = x.Manifest
-		if x.Broken = nil; x.Origin != OriginBuiltin {
+		if x.Broken, x.Replaces = nil, nil; x.Origin != OriginBuiltin {
 			taken[x.Origin] = x
 		}
 	}

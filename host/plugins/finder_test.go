@@ -8,13 +8,19 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
 )
 
 // looks are a Finder's answers about a folder that changes.
 type looks struct {
 	*testing.T
 	Finder
-	dir string
+	dir    string
+	config *config.Configuration
+}
+
+func newLooks(t *testing.T, dir string) *looks {
+	return &looks{T: t, dir: dir, config: config.Default()}
 }
 
 func (l *looks) at(name string) string { return filepath.Join(l.dir, name) }
@@ -32,7 +38,7 @@ func (l *looks) writeModule(file, name, version string, change ...func(*abi.Mani
 // broken file, and problems with these texts.
 func (l *looks) expectFound(want string, problems ...string) []Found {
 	l.Helper()
-	all, errs := l.Find(l.Context(), Folder(l.dir))
+	all, errs := l.Find(l.Context(), l.config, Folder(l.dir))
 	var got []string
 	for _, f := range all {
 		text := f.Name + " " + f.Manifest.Version
@@ -53,7 +59,7 @@ func (l *looks) expectFound(want string, problems ...string) []Found {
 
 // Whatever is wrong with a file, what was there before stands in for it, until the file is whole again, or gone.
 func TestFinderStandsIn(t *testing.T) {
-	l := &looks{T: t, dir: t.TempDir()}
+	l := newLooks(t, t.TempDir())
 	whole := l.writeModule("a.wasm", "a", "1")
 	l.writeModule("b.wasm", "b", "1")
 	first := l.expectFound("a 1, b 1")
@@ -112,7 +118,8 @@ func TestFinderStandsIn(t *testing.T) {
 	t.Log("what has moved to another file isn't looked for in the broken one")
 	writeFile(t, l.at("c.wasm"), whole)
 	writeFile(t, l.at("a.wasm"), nil)
-	l.expectFound("b 1, a 1", l.at("a.wasm"))
+	l.config.Plugins = []config.Plugin{{Name: "a", File: "c.wasm"}}
+	l.expectFound("a 1, b 1", l.at("a.wasm"))
 
 	t.Log("a file that is removed leaves nothing")
 	writeFile(t, l.at("b.wasm"), nil)
@@ -127,7 +134,7 @@ func TestFinderStandsIn(t *testing.T) {
 
 // Of a folder that can't be listed all plugins stay.
 func TestFinderKeepsAFolder(t *testing.T) {
-	l := &looks{T: t, dir: filepath.Join(t.TempDir(), "plugins")}
+	l := newLooks(t, filepath.Join(t.TempDir(), "plugins"))
 	if err := os.Mkdir(l.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

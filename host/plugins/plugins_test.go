@@ -44,12 +44,12 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 	writeFile(t, at("b-import.wasm"), guest{manifest: manifest(t, "imports"),
 		imports: [][2]string{{"env", "sleep"}}}.wasm())
 	writeFile(t, at("c-manifest.wasm"), guest{manifest: `{"name":"x","verion":"1"}`}.wasm())
-	writeFile(t, at("d-good.wasm"), good)
+	writeFile(t, at("good.wasm"), good)
 	writeFile(t, at("e-again.wasm"), good)
-	writeFile(t, at("f-twice.wasm"), guest{manifest: manifest(t, "twice", func(m *abi.Manifest) {
+	writeFile(t, at("twice.wasm"), guest{manifest: manifest(t, "twice", func(m *abi.Manifest) {
 		m.Settings = []abi.Setting{{Name: "a"}, {Name: "a"}}
 	})}.wasm())
-	writeFile(t, at("g-stolen.wasm"), guest{manifest: manifest(t, "stolen", func(m *abi.Manifest) {
+	writeFile(t, at("stolen.wasm"), guest{manifest: manifest(t, "stolen", func(m *abi.Manifest) {
 		m.Controllers[0].Name = "good"
 	})}.wasm())
 	writeFile(t, at("h-large.wasm"), append(good, make([]byte, rewrite.MaxModuleBytes)...))
@@ -62,12 +62,12 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 	if err := os.Symlink(at("missing"), at("k-dangling.wasm")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(at("d-good.wasm"), at("l-link.wasm")); err != nil {
+	if err := os.Symlink(at("good.wasm"), at("l-link.wasm")); err != nil {
 		t.Fatal(err)
 	}
 
-	found, problems := Find(t.Context(), Folder(dir))
-	if len(found) != 1 || found[0].Name != "good" || found[0].Origin != at("d-good.wasm") ||
+	found, problems := Find(t.Context(), config.Default(), Folder(dir))
+	if len(found) != 1 || found[0].Name != "good" || found[0].Origin != at("good.wasm") ||
 		found[0].Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(good)) {
 		t.Fatalf("found %v", found)
 	}
@@ -75,19 +75,20 @@ func TestFindLeavesOutWhatIsBad(t *testing.T) {
 		at("a-text.wasm")+`": not a WebAssembly module`,
 		at("b-import.wasm")+`": imports env.sleep: a plugin may import only`,
 		at("c-manifest.wasm")+`: manifest: verion: unknown field: there are name, version, `,
-		at("e-again.wasm")+`: plugin "good" is in `+at("d-good.wasm")+" already: remove one of them",
-		at("f-twice.wasm")+`: manifest of twice: settings: the name "a" is empty or used twice`,
+		at("e-again.wasm")+`: its manifest says that it is the plugin "good", which only `+at("good.wasm")+
+			" is without being configured: give the file that name, or configure plugins: [{name: good, file: e-again.wasm}]",
 		at("h-large.wasm")+": more than 8 MiB: build the module smaller",
 		at("i-cut.wasm"),
 		at("j-folder.wasm")+": is not a regular file",
 		at("k-dangling.wasm")+": no such file",
-		at("l-link.wasm")+`: plugin "good" is in `,
-		at("g-stolen.wasm")+`: plugin "stolen": controller "good" is in plugin "good" (`+at("d-good.wasm")+") already",
+		at("l-link.wasm")+`: its manifest says that it is the plugin "good"`,
+		at("twice.wasm")+`: manifest of twice: settings: the name "a" is empty or used twice`,
+		at("stolen.wasm")+`: plugin "stolen": controller "good" is in plugin "good" (`+at("good.wasm")+") already",
 	)
 }
 
 func TestFindFolderMissing(t *testing.T) {
-	found, problems := Find(t.Context(), Folder("/nowhere/at/all"))
+	found, problems := Find(t.Context(), config.Default(), Folder("/nowhere/at/all"))
 	if len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
@@ -98,10 +99,10 @@ func TestFindLaterSourceReplaces(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	writeFile(t, filepath.Join(first, "a.wasm"), guest{manifest: manifest(t, "a")}.wasm())
 	writeFile(t, filepath.Join(first, "b.wasm"), guest{manifest: manifest(t, "b")}.wasm())
-	writeFile(t, filepath.Join(second, "other-name.wasm"), guest{manifest: manifest(t, "a", func(m *abi.Manifest) {
+	writeFile(t, filepath.Join(second, "a.wasm"), guest{manifest: manifest(t, "a", func(m *abi.Manifest) {
 		m.Version = "2"
 	})}.wasm())
-	found, problems := Find(t.Context(), Folder(first), Folder(second))
+	found, problems := Find(t.Context(), config.Default(), Folder(first), Folder(second))
 	expectErrors(t, problems)
 	if len(found) != 2 || found[0].Name != "b" || found[1].Name != "a" || found[1].Manifest.Version != "2" {
 		t.Errorf("found %v", found)
@@ -123,7 +124,7 @@ func TestFindLaterSourceReplaces(t *testing.T) {
 func TestBuiltin(t *testing.T) {
 	modules, errs := Builtin{}.Modules()
 	expectErrors(t, errs)
-	found, problems := Find(t.Context(), Builtin{})
+	found, problems := Find(t.Context(), config.Default(), Builtin{})
 	expectErrors(t, problems)
 	if len(found) != len(modules) {
 		t.Errorf("found %d of %d", len(found), len(modules))

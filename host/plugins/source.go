@@ -26,6 +26,8 @@ type Plugin struct {
 	Name string
 	// Origin is OriginBuiltin or the file's path.
 	Origin string
+	// File is the file's name in the plugin folder, empty for what isn't from there.
+	File string
 	// Digest is "sha256:" and the sum of the module as delivered, in hex.
 	Digest string
 	Wasm   []byte
@@ -110,6 +112,7 @@ func (f Folder) Modules() (all []*Plugin, errs []error) {
 			}
 			p = unreadable(path, err)
 		}
+		p.File = e.Name()
 		all = append(all, p)
 	}
 	return all, nil

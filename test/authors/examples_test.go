@@ -53,8 +53,9 @@ func TestExamples(t *testing.T) {
 	a := newAuthor(t, c, false)
 	a.runWindlass(func(k *config.Configuration) {
 		allowCrowd(k)
-		// A module that isn't built in has no rights by its name alone.
-		k.Plugins = []config.Plugin{{Name: "replicaset", ServiceAccount: "replicaset-controller"}}
+		// A module that isn't built in has neither a place nor rights by its name alone; and this one lacks a controller.
+		k.Plugins = []config.Plugin{{Name: "replicaset", File: "replicaset.wasm", ServiceAccount: "replicaset-controller"}}
+		k.Controllers = []string{"*", "-replicationcontroller-controller"}
 	})
 
 	modules := map[string]string{}
@@ -129,7 +130,8 @@ func (a *author) grantRights(folder, plugin string) {
 	text := fmt.Sprintf("apiVersion: %s\nkind: %s\npluginFolder: %s\nuseServiceAccountCredentials: true\n",
 		config.APIVersion, config.Kind, folder)
 	if plugin == "replicaset" {
-		text += "plugins: [{name: replicaset, serviceAccount: replicaset-controller}]\n"
+		text += "controllers: ['*', -replicationcontroller-controller]\n" +
+			"plugins: [{name: replicaset, file: replicaset.wasm, serviceAccount: replicaset-controller}]\n"
 	}
 	if err := os.WriteFile(filepath.Join(folder, "windlass.yaml"), []byte(text), 0o600); err != nil {
 		a.t.Fatal(err)

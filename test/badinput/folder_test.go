@@ -22,11 +22,12 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 	folder := t.TempDir()
 	badModules(t, folder)
 	writeFile(t, filepath.Join(folder, "copy-1.wasm"), builtin(t, "serviceaccount"))
-	writeFile(t, filepath.Join(folder, "copy-2.wasm"), builtin(t, "serviceaccount"))
+	writeFile(t, filepath.Join(folder, "serviceaccount.wasm"), builtin(t, "serviceaccount"))
+	writeFile(t, filepath.Join(folder, "ttlafterfinished.wasm"), builtin(t, "ttlafterfinished"))
 	writeFile(t, filepath.Join(folder, "label.wasm"), replace(t, builtin(t, "job"), `"paths":["spec.managedBy"]`,
 		`"paths":["spec.managedXy"]`))
 	settings := filepath.Join(t.TempDir(), "windlass.yaml")
-	writeFile(t, settings, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\nplugins: [{name: serviceaccount, serviceAccount: service-account-controller}]\n"))
+	writeFile(t, settings, []byte("apiVersion: config.windlass.dev/v1alpha1\nkind: ControllerManagerConfiguration\npluginFolder: "+folder+"\nplugins: [{name: job, file: label.wasm}, {name: serviceaccount, file: copy-1.wasm, serviceAccount: service-account-controller}]\n"))
 	c := cluster.Start(t, cluster.Options{})
 	cmd := exec.CommandContext(t.Context(), program, "run", "--kubeconfig", c.ManagerKubeconfig,
 		"--use-service-account-credentials", "--secure-port=-1", "--plugin-folder", folder, "--config", settings)
@@ -63,12 +64,14 @@ func TestBadModulesAreLeftOut(t *testing.T) {
 	for _, b := range bad {
 		reported(t, all, filepath.Join(folder, b.name+".wasm"), b.says, b.hint)
 	}
-	reported(t, all, filepath.Join(folder, "copy-2.wasm"), filepath.Join(folder, "copy-1.wasm"), "remove one of them")
+	reported(t, all, filepath.Join(folder, "serviceaccount.wasm"), filepath.Join(folder, "copy-1.wasm"), "remove one of them")
+	reported(t, all, filepath.Join(folder, "ttlafterfinished.wasm"), "built in",
+		"configure plugins: [{name: ttlafterfinished, file: ttlafterfinished.wasm}]")
 	reported(t, all, filepath.Join(folder, "label.wasm"),
 		"controller job-controller: metric job_controller_jobs_by_external_controller_total: label controller_name: view jobs",
 		`has no field \"managedXy\"; there is managedBy`)
-	if n := strings.Count(all, "isn't loaded"); n != len(bad)+2 {
-		t.Errorf("%d plugins aren't loaded, want %d:\n%s", n, len(bad)+2, all)
+	if n := strings.Count(all, "isn't loaded"); n != len(bad)+3 {
+		t.Errorf("%d plugins aren't loaded, want %d:\n%s", n, len(bad)+3, all)
 	}
 }
 

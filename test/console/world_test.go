@@ -57,7 +57,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.host = windlass.SpawnWith(t, w.Cluster,
-		fmt.Sprintf("pluginFolder: %s\nplugins:\n- name: replicaset\n  serviceAccount: replicaset-controller\n  shadow: %s\n",
+		fmt.Sprintf("pluginFolder: %s\nplugins:\n- name: replicaset\n  file: replicaset.wasm\n  serviceAccount: replicaset-controller\n  shadow: %s\n",
 			w.folder, shadow),
 		"daemonset", "deployment", "endpointslice", "garbagecollector", "job", "replicaset", "serviceaccount", "statefulset")
 	for _, name := range []string{shop, alley} {

@@ -43,11 +43,11 @@ var (
 	events          = schema.GroupVersionResource{Version: "v1", Resource: "events"}
 )
 
-// buildPlugin compiles a plugin, and returns the folder that its module is in.
-func buildPlugin(t *testing.T, plugin string) string {
+// buildPlugin compiles a plugin of that name, and returns the folder that its module is in.
+func buildPlugin(t *testing.T, name, plugin string) string {
 	t.Helper()
 	folder := t.TempDir()
-	module.Build(t, filepath.Join(folder, "plugin.wasm"), plugin)
+	module.Build(t, filepath.Join(folder, name+".wasm"), plugin)
 	return folder
 }
 
@@ -59,18 +59,19 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	return beginWorld(t, controller, "test/customresources/mirror/module")
+	return beginWorld(t, "mirror", "test/customresources/mirror/module")
 }
 
-func beginWorld(t *testing.T, controller, plugin string) *world {
-	folder := buildPlugin(t, plugin)
+// beginWorld has a plugin of that name run, whose controller is called so, too.
+func beginWorld(t *testing.T, name, plugin string) *world {
+	folder := buildPlugin(t, name, plugin)
 	c := cluster.Start(t, cluster.Options{})
 	client, err := dynamic.NewForConfig(c.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, client: client, folder: folder}
-	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{controller, "garbage-collector-controller"},
+	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{name + "-controller", "garbage-collector-controller"},
 		Configure: func(k *config.Configuration) {
 			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 			k.PluginFolder = folder
@@ -345,7 +346,7 @@ func (w *world) replayRecording() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	module, err := plugins.File(filepath.Join(w.folder, "plugin.wasm"))
+	module, err := plugins.File(filepath.Join(w.folder, "mirror.wasm"))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func definition(t *testing.T, file string) *unstructured.Unstructured {
 // what a newer definition has and the types don't is kept.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	w := beginWorld(t, "website-controller", "test/docs/customresources/module")
+	w := beginWorld(t, "website", "test/docs/customresources/module")
 	others, err := filepath.Glob("../../author/generate/testdata/rich/crd/*.yaml")
 	if err != nil || len(others) != 2 {
 		t.Fatal(others, err)

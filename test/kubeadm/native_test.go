@@ -180,7 +180,7 @@ func TestEveryName(t *testing.T) {
 
 // What a flag sets of a built-in plugin is there, with the flag's default as its own.
 func TestPluginsHaveWhatFlagsSet(t *testing.T) {
-	found, problems := plugins.Find(t.Context(), plugins.Builtin{})
+	found, problems := plugins.Find(t.Context(), config.Default(), plugins.Builtin{})
 	for _, p := range problems {
 		t.Error(p)
 	}
@@ -246,7 +246,7 @@ func TestPluginsHaveWhatFlagsSet(t *testing.T) {
 
 // docs/migrating.md lists exactly the controllers that nobody runs.
 func TestDocsListWhatIsMissing(t *testing.T) {
-	found, _ := plugins.Find(t.Context(), plugins.Builtin{})
+	found, _ := plugins.Find(t.Context(), config.Default(), plugins.Builtin{})
 	names, _ := plugins.Controllers(found)
 	list := []string{"*"}
 	for _, c := range kcm.Controllers {

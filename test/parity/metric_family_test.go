@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
 )
@@ -79,7 +80,7 @@ func declared(t testing.TB) (all map[string]*family, owner map[string]string) {
 		}
 		all[m.Name] = f
 	}
-	found, problems := new(plugins.Finder).Find(t.Context(), plugins.Builtin{})
+	found, problems := new(plugins.Finder).Find(t.Context(), config.Default(), plugins.Builtin{})
 	for _, p := range problems {
 		t.Error(p)
 	}

@@ -32,6 +32,7 @@ func TestEveryKeyIsLookedAtAgain(t *testing.T) {
 		Configure: func(k *config.Configuration) {
 			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 			k.PluginFolder = folder
+			k.Plugins = []config.Plugin{{Name: "serviceaccount", File: "serviceaccount.wasm"}}
 			k.MinResyncPeriod.Duration = time.Second
 		}})
 	client := c.Client()

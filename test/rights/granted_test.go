@@ -179,7 +179,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	p := config.Plugin{Name: "replicaset"}
+	p := config.Plugin{Name: "replicaset", File: "replicaset.wasm"}
 	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"replicaset"},
 		Configure: func(k *config.Configuration) {
 			k.PluginFolder, k.Plugins = folder, []config.Plugin{p}

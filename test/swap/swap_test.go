@@ -41,6 +41,7 @@ type world struct {
 	controllers []string
 	bad         bool   // the configuration
 	shadow      string // of replicaset
+	placed      bool   // a module is to take replicaset's place
 	configure   func(k *config.Configuration, replicaset *config.Plugin)
 	wrap        func(*rest.Config)
 	sources     []plugins.Source // nil: those of the configuration
@@ -63,6 +64,9 @@ func (w *world) beginManager() {
 			}
 			// Modules that aren't built in get the rights of the one that they replace by the operator's word alone.
 			p := config.Plugin{Name: "replicaset", ServiceAccount: "replicaset-controller", Shadow: w.shadow}
+			if w.placed {
+				p.File = "replicaset.wasm"
+			}
 			if w.configure != nil {
 				w.configure(k, &p)
 			}
@@ -94,9 +98,11 @@ func moduleWithNote(wasm []byte, n int) []byte {
 
 func digest(wasm []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(wasm)) }
 
-// placeModule writes a module into the folder as a person would who knows how: beside, then renamed.
+// placeModule writes a module into the folder as a person would who knows how: beside, then renamed. From then on the
+// configuration has replicaset in a file.
 func (w *world) placeModule(name string, wasm []byte) {
 	w.t.Helper()
+	w.placed = true
 	beside := filepath.Join(w.folder, ".new")
 	if err := os.WriteFile(beside, wasm, 0o600); err != nil {
 		w.t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 func TestOnClusterModules(t *testing.T) {
 	modules, controllers := map[string][]byte{}, []string(nil)
 	for _, name := range names {
-		modules[name] = module.Assemble(t, moduleText(t, name))
+		modules["version1-"+name] = module.Assemble(t, moduleText(t, name))
 		controllers = append(controllers, "version1-"+name+"-controller")
 	}
 	plugins := moduleFolder(t, modules)

@@ -51,7 +51,7 @@ func TestManifests(t *testing.T) {
 			wasm := module.Assemble(t, fmt.Sprintf(withManifest, module.Escape(manifest), len(manifest)))
 
 			for _, built := range [][]byte{wasm, slices.Concat(wasm, manifestSection(manifest))} {
-				found, problems := findPlugins(t, map[string][]byte{"plugin": built})
+				found, problems := findPlugins(t, map[string][]byte{want.Name: built})
 				if len(found) != 1 || len(problems) > 0 {
 					t.Fatalf("found %v; %v", found, errors.Join(problems...))
 				}
@@ -68,7 +68,7 @@ func TestManifests(t *testing.T) {
 			}
 
 			other := manifestSection([]byte(strings.Replace(string(manifest), "1", "7", 1)))
-			found, problems := findPlugins(t, map[string][]byte{"plugin": slices.Concat(wasm, other)})
+			found, problems := findPlugins(t, map[string][]byte{want.Name: slices.Concat(wasm, other)})
 			if len(found) != 1 || len(problems) > 0 { // nothing runs where there is a section
 				t.Fatalf("found %v; %v", found, errors.Join(problems...))
 			}

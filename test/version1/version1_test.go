@@ -19,6 +19,7 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/author/golden"
 	"github.com/windlass-dev/windlass/author/guest"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/test/module"
@@ -42,7 +43,7 @@ func moduleText(t testing.TB, name string) string {
 // findPlugins puts modules into a folder and looks for plugins there, as the host does.
 func findPlugins(t testing.TB, modules map[string][]byte) ([]plugins.Found, []error) {
 	t.Helper()
-	return plugins.Find(t.Context(), plugins.Folder(moduleFolder(t, modules)))
+	return plugins.Find(t.Context(), config.Default(), plugins.Folder(moduleFolder(t, modules)))
 }
 
 func moduleFolder(t testing.TB, modules map[string][]byte) string {
@@ -57,9 +58,9 @@ func moduleFolder(t testing.TB, modules map[string][]byte) string {
 }
 
 // loadModule loads a module as the host does.
-func loadModule(t testing.TB, wasm []byte) *guest.Module {
+func loadModule(t testing.TB, name string, wasm []byte) *guest.Module {
 	t.Helper()
-	found, problems := findPlugins(t, map[string][]byte{"plugin": wasm})
+	found, problems := findPlugins(t, map[string][]byte{"version1-" + name: wasm})
 	if len(found) != 1 || len(problems) > 0 {
 		t.Fatalf("found %v; %v", found, errors.Join(problems...))
 	}
@@ -88,7 +89,7 @@ func TestModules(t *testing.T) {
 
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			m := loadModule(t, module.Assemble(t, moduleText(t, name)))
+			m := loadModule(t, name, module.Assemble(t, moduleText(t, name)))
 			for _, c := range readCases(t, name) {
 				t.Run(c.Name, func(t *testing.T) {
 					if c.Want == nil && *add {
@@ -144,7 +145,7 @@ func compare(t *testing.T, m *guest.Module, c *golden.Case, cut bool) {
 
 // The module state counts on from what it has kept, at each time that it has asked for, until it asks no more.
 func TestStateIsHandedOn(t *testing.T) {
-	m := loadModule(t, module.Assemble(t, moduleText(t, "state")))
+	m := loadModule(t, "state", module.Assemble(t, moduleText(t, "state")))
 	c := *readCases(t, "state")[0]
 	var states, done []string
 	for {
@@ -204,7 +205,7 @@ func TestUnknownFieldsAreSkipped(t *testing.T) {
 		extended = append(extended, wire.AppendBytes(nil, 7, later)...)
 	}
 
-	m := loadModule(t, module.Assemble(t, moduleText(t, "create")))
+	m := loadModule(t, "create", module.Assemble(t, moduleText(t, "create")))
 	before, now := sync(t, m, plain), sync(t, m, extended)
 	if len(before) == 0 || !bytes.Equal(before, now) {
 		t.Errorf("the answer is %x; with unknown fields it is %x", before, now)
@@ -244,13 +245,13 @@ func TestOtherVersions(t *testing.T) {
 			}
 			wasm := module.Assemble(t, strings.Replace(source, x.old, x.replacement, 1))
 
-			found, problems := findPlugins(t, map[string][]byte{"plugin": wasm})
+			found, problems := findPlugins(t, map[string][]byte{"version1-create": wasm})
 			switch {
 			case x.says == "":
 				if len(found) != 1 || len(problems) > 0 {
 					t.Fatalf("found %v; %v", found, errors.Join(problems...))
 				}
-				compare(t, loadModule(t, wasm), readCases(t, "create")[0], true)
+				compare(t, loadModule(t, "create", wasm), readCases(t, "create")[0], true)
 			case len(found) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), x.says):
 				t.Errorf("found %v; got %v, want %s", found, errors.Join(problems...), x.says)
 			}

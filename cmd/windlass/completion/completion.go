@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/author/build"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
 	"github.com/windlass-dev/windlass/cmd/windlass/running"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/docs"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
@@ -158,7 +159,7 @@ func controllers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.
 
 // eachBuiltin calls f for each built-in plugin.
 func eachBuiltin(f func(p plugins.Found)) {
-	found, _ := plugins.Find(context.Background(), plugins.Builtin{})
+	found, _ := plugins.Find(context.Background(), config.Default(), plugins.Builtin{})
 	for _, p := range found {
 		f(p)
 	}

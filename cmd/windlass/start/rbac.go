@@ -76,7 +76,7 @@ func generateRoles(ctx context.Context, k *config.Configuration, names []string,
 		return nil, err
 	}
 
-	found, problems := plugins.Find(ctx, append(sources, fromRegistries)...)
+	found, problems := plugins.Find(ctx, k, append(sources, fromRegistries)...)
 	for _, p := range problems {
 		return nil, p // a plugin that is left out would lack its roles
 	}
