@@ -18,11 +18,11 @@ import (
 // Changed contents of the files that it names are used within seconds. Changed fields are used as soon as the
 // configuration is read anew, except for bindAddress and port.
 type Serving struct {
-	// BindAddress is the IP address to serve on; 0.0.0.0 or :: for all addresses. A change takes effect at the next start.
-	// Default: 127.0.0.1.
+	// BindAddress is the IP address to serve on; 0.0.0.0 or :: for all addresses. It is read at the start only. Default:
+	// 127.0.0.1.
 	BindAddress string `json:"bindAddress"`
-	// Port is the port to serve on: 1 to 65535, 0 to serve nothing at all, -1 for any free port, which is logged. A change
-	// takes effect at the next start. Default: 10257.
+	// Port is the port to serve on: 1 to 65535, 0 to serve nothing at all, -1 for any free port, which is logged. It is
+	// read at the start only. Default: 10257.
 	Port int32 `json:"port"`
 	// TLS says which certificate to serve with.
 	TLS ServingTLS `json:"tls"`

@@ -45,7 +45,8 @@ type Configuration struct {
 	// a period between this one and twice this one, and spreads its keys over it, ten a second at most; keys to which
 	// something has happened go first. This repairs what a controller doesn't watch for, such as Endpoints edited by hand,
 	// and takes up keys again that were given up. A duration; less than 1s counts as 1s. 0s turns it off: then what has
-	// drifted stays so until something happens to its key. A controller reads it when it starts. Default: 12h.
+	// drifted stays so until something happens to its key. It is read at the start
+	// only. Default: 12h.
 	MinResyncPeriod metav1.Duration `json:"minResyncPeriod"`
 	// PluginFolder is a folder whose *.wasm files are plugins. A file is the plugin of its own name, NAME.wasm, and its
 	// manifest must have that name, unless plugins[].file says which plugin it is; without that no file takes a built-in
@@ -84,11 +85,11 @@ type Recordings struct {
 
 // ClientConnection says how the API server is reached.
 type ClientConnection struct {
-	// Kubeconfig is the path of a kubeconfig file. Default: none, which uses the service account of the pod that the
-	// manager runs in.
+	// Kubeconfig is the path of a kubeconfig file. It is read at the start only. Default: none, which uses the service
+	// account of the pod that the manager runs in.
 	Kubeconfig string `json:"kubeconfig"`
-	// Server is the address of the API server, host:port or a URL, in place of the one in the kubeconfig. Default: none,
-	// which uses the kubeconfig's.
+	// Server is the address of the API server, host:port or a URL, in place of the one in the kubeconfig. It is read at
+	// the start only. Default: none, which uses the kubeconfig's.
 	Server string `json:"server"`
 	// QPS is how many requests a second each controller may send in the long run. Default: 20.
 	QPS float32 `json:"qps"`

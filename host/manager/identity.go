@@ -80,34 +80,47 @@ func awaitServer(ctx context.Context, r *rest.Config, kubeconfig string) error {
 
 // identities gives each controller the client configuration it writes with.
 type identities struct {
-	base     *rest.Config
-	builder  clientbuilder.ControllerClientBuilder
-	accounts bool // controllers have accounts of their own
+	base    *rest.Config
+	builder clientbuilder.ControllerClientBuilder // of the accounts; nil until one is needed
 	// tokens are by account: one that a version has asked for serves the next versions, too.
 	tokens map[string]*rest.Config
 	share  transport.WrapperFunc // the writers' connections
 }
 
-func newIdentities(base *rest.Config, accounts bool) (*identities, error) {
-	i := &identities{base: base, builder: clientbuilder.SimpleControllerClientBuilder{ClientConfig: base},
-		accounts: accounts, tokens: map[string]*rest.Config{}, share: connections.Share()}
-	if !accounts {
-		return i, nil
-	}
-	unlimited := rest.CopyConfig(base)
-	unlimited.QPS = -1 // a few requests per controller, which its first write waits for
-	client, err := kubernetes.NewForConfig(unlimited)
-	if err != nil {
-		return nil, err
-	}
-	klog.InfoS("Controllers write as service accounts of their own", "namespace", accountNamespace)
-	i.builder = clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(base), client.CoreV1(), accountNamespace)
-	return i, nil
+func newIdentities(base *rest.Config) *identities {
+	return &identities{base: base, tokens: map[string]*rest.Config{}, share: connections.Share()}
 }
 
-// configFor returns what a controller writes with. It isn't safe to call concurrently. Its user agent names it: in
-// audit logs one sees who it was where all write as the manager, too.
-func (i *identities) configFor(c *abi.Controller, p *config.Plugin, f *plugins.Plugin) (*rest.Config, error) {
+// configOf returns what an account writes with, which is made where it is missing.
+func (i *identities) configOf(account string) (*rest.Config, error) {
+	if r := i.tokens[account]; r != nil {
+		return r, nil
+	}
+	if i.builder == nil {
+		unlimited := rest.CopyConfig(i.base)
+		unlimited.QPS = -1 // a few requests per controller, which its first write waits for
+		client, err := kubernetes.NewForConfig(unlimited)
+		if err != nil {
+			return nil, err
+		}
+		klog.InfoS("Controllers write as service accounts of their own", "namespace", accountNamespace)
+		i.builder = clientbuilder.NewDynamicClientBuilder(rest.AnonymousClientConfig(i.base), client.CoreV1(),
+			accountNamespace)
+	}
+
+	r, err := i.builder.Config(account)
+	if err != nil {
+		return nil, fmt.Errorf("credentials of service account %s/%s: %w", accountNamespace, account, err)
+	}
+	i.tokens[account] = r
+	return r, nil
+}
+
+// configFor returns what a controller writes with, which has an account of its own where accounts is true. It isn't
+// safe to call concurrently. Its user agent names it: in audit logs one sees who it was where all write as the manager,
+// too.
+func (i *identities) configFor(c *abi.Controller, p *config.Plugin, f *plugins.Plugin,
+	accounts bool) (*rest.Config, error) {
 	builtin := f.Origin == plugins.OriginBuiltin
 	r, agent := rest.CopyConfig(i.base), c.Name
 	if builtin {
@@ -117,19 +130,14 @@ func (i *identities) configFor(c *abi.Controller, p *config.Plugin, f *plugins.P
 	switch user, account := p.Impersonate.Username(), p.Account(builtin, c.ServiceAccount); {
 	case user != "":
 		r.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: p.Impersonate.Groups}
-	case i.accounts && account != "":
+	case accounts && account != "":
 		if why := validation.IsDNS1123Subdomain(account); len(why) > 0 {
 			return nil, fmt.Errorf("controller %s: %q can't be a service account's name: set plugins[%s].serviceAccount", c.Name,
 				account, p.Name)
 		}
-		with := i.tokens[account]
-		if with == nil {
-			var err error
-			if with, err = i.builder.Config(account); err != nil {
-				return nil, fmt.Errorf("controller %s: credentials of service account %s/%s: %w", c.Name, accountNamespace, account,
-					err)
-			}
-			i.tokens[account] = with
+		with, err := i.configOf(account)
+		if err != nil {
+			return nil, fmt.Errorf("controller %s: %w", c.Name, err)
 		}
 		r = rest.CopyConfig(with)
 	}

@@ -3,7 +3,6 @@ package manager
 import (
 	"cmp"
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"strings"
@@ -40,6 +39,7 @@ type inspector struct {
 	recordings *recordings
 	history    *history
 	refusal    *refusal
+	started    *config.Configuration // what the process began with
 	memory     *budget.Total
 	unattended unattended
 	server     *server.Server // nil: none
@@ -64,13 +64,10 @@ func (i *inspector) listen(ctx context.Context, c *config.Configuration) (err er
 
 // serveAs serves as the configuration says now. An error is of what stays as it was.
 func (i *inspector) serveAs(k *config.Configuration) error {
-	switch {
-	case i.server != nil:
-		return i.server.Configure(&k.Serving)
-	case k.Serving.Port != 0:
-		return errors.New("serving.port: nothing is served until windlass is started again")
+	if i.server == nil {
+		return nil // what would be served waits for a restart, as serving.port does
 	}
-	return nil
+	return i.server.Configure(&k.Serving)
 }
 
 // healthChecks returns the controllers' health checks.

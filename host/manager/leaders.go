@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
@@ -31,7 +29,6 @@ type leaders struct {
 	currency *effects.Currency
 
 	aliases atomic.Pointer[map[string]string] // of the plugins that were found last
-	told    bool                              // by who holds manager.changing
 }
 
 // group is one Lease with its controllers.
@@ -81,14 +78,6 @@ func (x *leaders) openLeases(r *rest.Config, wall func() time.Time, w *will.Will
 		x.groups = append(x.groups, n)
 	}
 	return w.Leave(x.testament())
-}
-
-// compare says that another election than that of the start takes another start.
-func (x *leaders) compare(e *config.LeaderElection) {
-	if !x.told && !reflect.DeepEqual(*e, x.election) {
-		x.told = true
-		klog.InfoS("leaderElection has changed: restart windlass to apply it")
-	}
 }
 
 // isColdStandby reports whether nothing is begun before a Lease is held.

@@ -48,20 +48,20 @@ func (l *loader) identify(k *config.Configuration, c *choice) error {
 		return err
 	}
 	p := k.Plugin(c.Name)
-	rights, err := json.Marshal([]any{p.Grant, p.Impersonate, p.ServiceAccount})
+	rights, err := json.Marshal([]any{p.Grant, p.Impersonate, p.ServiceAccount, k.UseServiceAccountCredentials})
 	if err != nil {
 		return err
 	}
 	// What changes without another generation.
 	p.Workers, p.Controllers, p.Shadow, p.API, p.Budget = 0, nil, "", config.API{}, config.Budget{}
-	p.Image, p.VerificationKeys = "", nil // the digest tells it
+	p.File, p.Image, p.VerificationKeys = "", "", nil // the digest tells it
 	p.Settings, p.Grant, p.Impersonate, p.ServiceAccount = nil, nil, config.Impersonate{}, ""
 	rest, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %q %s %v", c.Digest, c.controllers, missing, settings.Values, rest,
-		k.Sandbox.Interpreter))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v %v %q %s %v %v", c.Digest, c.controllers, missing, settings.Values, rest,
+		k.Sandbox.Interpreter, k.Sandbox.Rest))
 	c.core, c.rights = hex.EncodeToString(sum[:]), string(rights)
 	return nil
 }
@@ -126,7 +126,7 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 		return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
 	}
 
-	identity, err := l.identities.configFor(manifest, &settings, p.Plugin)
+	identity, err := l.identities.configFor(manifest, &settings, p.Plugin, k.UseServiceAccountCredentials)
 	if err != nil {
 		return nil, err
 	}

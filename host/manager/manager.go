@@ -76,6 +76,7 @@ type manager struct {
 	fail       context.CancelCauseFunc
 	slots      sync.WaitGroup
 
+	started *config.Configuration // what it began with
 	applied atomic.Pointer[applied]
 
 	changing sync.Mutex // held by whatever changes what runs
@@ -102,6 +103,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
 		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}}
+	m.started = c
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
 	m.refusal = &refusal{metrics: m.metrics}
@@ -220,14 +222,10 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 		return nil, err
 	}
 
-	identities, err := newIdentities(m.rest, c.UseServiceAccountCredentials)
-	if err != nil {
-		return nil, err
-	}
 	if m.stores, err = newStores(m.rest, m.metrics); err != nil {
 		return nil, err
 	}
-	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: identities, metrics: m.metrics, recordings: m.recordings,
+	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: newIdentities(m.rest), metrics: m.metrics, recordings: m.recordings,
 		leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0), trimmer: m.trimmer}
 	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
 		return nil, err
@@ -235,7 +233,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 
 	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
 		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, leaders: m.leaders, stores: m.stores,
-		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory}
+		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory, started: m.started}
 	m.metrics.Look(m.inspector.scrape)
 	return chosen, metrics.RecordFeatures()
 }

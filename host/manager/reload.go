@@ -136,7 +136,7 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		return err
 	}
 
-	m.leaders.compare(&k.LeaderElection)
+	tellRestart(m.started, m.applied.Load().config, k)
 	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
 	m.applied.Store(&applied{k, controllerList(k, chosen)})
 	m.memory.Set(k.Sandbox.TotalMemory.Value())

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/state"
@@ -23,6 +24,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 		}
 	}
 
+	s.Restart = config.WaitForRestart(i.started, i.applied.Load().config)
 	refused := i.refusal.why()
 	s.LeftOut = i.chooser.last.Load().leftOut
 	if i.server != nil {

@@ -28,7 +28,7 @@ func StartLog(c *config.Logging) error {
 	return nil
 }
 
-// FollowLog changes what of the log can be changed while the process runs, and says what can't. What PUT /debug/flags/v
+// FollowLog changes what of the log can be changed while the process runs: its verbosity. What PUT /debug/flags/v
 // has set since stays, unless the configuration changes.
 func FollowLog(was, now *config.Logging) {
 	if was.Verbosity != now.Verbosity {
@@ -37,9 +37,5 @@ func FollowLog(was, now *config.Logging) {
 		} else {
 			klog.InfoS("Changed the log's verbosity", "verbosity", now.Verbosity)
 		}
-	}
-	if was.Format != now.Format {
-		klog.InfoS("Changing the log's format takes a restart", "format", was.Format, "configured",
-			now.Format)
 	}
 }

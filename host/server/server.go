@@ -157,11 +157,7 @@ func (s *Server) Configure(c *config.Serving) error {
 	defer s.mu.Unlock()
 	var errs []error
 	next, now := *c, s.now.Load()
-	if c.BindAddress != now.BindAddress || c.Port != now.Port {
-		errs = append(errs, fmt.Errorf("serving.bindAddress and port: a change takes a restart, still listening on %s",
-			s.Address()))
-	}
-	next.BindAddress, next.Port = now.BindAddress, now.Port
+	next.BindAddress, next.Port = now.BindAddress, now.Port // of which config.WaitForRestart tells
 	if !sameFiles(&next.TLS, &s.pair.given) {
 		if p, err := openPair(&next.TLS, next.BindAddress); err != nil {
 			errs = append(errs, err)

@@ -22,6 +22,8 @@ type Status struct {
 	LeftOut []string `json:"leftOut,omitempty"`
 	// Refused is why the configuration as it is now isn't applied.
 	Refused string `json:"refused,omitempty"`
+	// Restart are the fields of the configuration whose values were changed and that are read at the start only.
+	Restart []string `json:"restart,omitempty"`
 	// Swaps are the last replacements of plugins' versions, the newest first.
 	Swaps []Swap `json:"swaps"`
 }

@@ -15,7 +15,7 @@ import (
 // How bad a trouble is.
 const (
 	Bad     = "bad"     // what is configured doesn't run, or not as it is configured: the process isn't healthy
-	Warning = "warning" // single keys are held up
+	Warning = "warning" // single keys are held up, or something waits for somebody
 	Note    = "note"    // nothing is wrong, but somebody should look
 )
 
@@ -62,6 +62,10 @@ func (s *Status) misconfigured() (all []Trouble) {
 	if s.Refused != "" {
 		all = append(all, Trouble{Bad, "configuration", "isn't applied, at least in part: " + s.Refused,
 			"Correct it: it is read again when the file changes, or at SIGHUP."})
+	}
+	if len(s.Restart) > 0 {
+		all = append(all, Trouble{Warning, "configuration", "waits for a restart: " + strings.Join(s.Restart, ", "),
+			"Restart windlass, or take the change back: these fields are read at the start only."})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
 		all = append(all, Trouble{Bad, name, "its image isn't available: " + s.Missing[name],

@@ -2,9 +2,11 @@ package serving
 
 import (
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,7 +154,12 @@ func TestChangesWhileRequestsGoOn(t *testing.T) {
 	eventually(t, "metrics are anybody's", func() string {
 		return expectCode(w.askManager(t, caller{}, http.MethodGet, "/metrics/slis"))(200)
 	})
-	refused("serving.bindAddress and port: a change takes a restart, still listening on " + w.m.Address)
+	eventually(t, "the port waits for a restart", func() string {
+		if s := w.m.Status(t); !slices.Equal(s.Restart, []string{"serving.port"}) || s.Refused != "" {
+			return fmt.Sprintf("%q waits, %s", s.Restart, s.Refused)
+		}
+		return ""
+	})
 	w.tweak = func(s *config.Serving) {
 		s.TLS.CertFile, s.TLS.KeyFile, s.Authentication.ClientCAFile = certFile, keyFile, caFile
 		s.Authorization.Kubeconfig = "/nowhere"

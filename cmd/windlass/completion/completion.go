@@ -51,6 +51,7 @@ func Add(root *cobra.Command) {
 		"compiler":                   completeFrom(build.TinyGo, build.Go),
 		"cases":                      folders,
 		"run":                        nothing,
+		"running":                    completeFiles("yaml", "yml", "json"),
 		"dir":                        folders,
 		"sort":                       completeFrom("syncs", "time", "queue", "errors", "name"),
 		"logging-format":             completeFrom("text", "json"),

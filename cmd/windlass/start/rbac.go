@@ -64,8 +64,9 @@ The configuration is read as by windlass run: its grants narrow the roles, and -
 	return c
 }
 
-func generateRoles(ctx context.Context, k *config.Configuration, names []string, o rbac.Options) ([]runtime.Object,
-	error) {
+// findPlugins finds the plugins of a configuration, with the aliases of their controllers. What is wrong with one of
+// them, or with a name that the configuration has, is an error.
+func findPlugins(ctx context.Context, k *config.Configuration) (_ []plugins.Found, aliases map[string]string, _ error) {
 	sources := []plugins.Source{plugins.Builtin{}}
 	if k.PluginFolder != "" {
 		sources = append(sources, plugins.Folder(k.PluginFolder))
@@ -73,22 +74,27 @@ func generateRoles(ctx context.Context, k *config.Configuration, names []string,
 
 	fromRegistries, err := author.Images(ctx, k)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	found, problems := plugins.Find(ctx, k, append(sources, fromRegistries)...)
 	for _, p := range problems {
-		return nil, p // a plugin that is left out would lack its roles
+		return nil, nil, p // a plugin that is left out would lack its roles
 	}
 
 	if err := errors.Join(plugins.CheckConfigured(k, found)...); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	known, aliases := plugins.Controllers(found)
-	if err := config.CheckNames(k.Controllers, known, aliases); err != nil {
+	return found, aliases, config.CheckNames(k.Controllers, known, aliases)
+}
+
+func generateRoles(ctx context.Context, k *config.Configuration, names []string, o rbac.Options) ([]runtime.Object,
+	error) {
+	found, aliases, err := findPlugins(ctx, k)
+	if err != nil {
 		return nil, err
 	}
-
 	var all []rbac.Plugin
 	for _, f := range found {
 		all = append(all, rbac.Plugin{Name: f.Name, Builtin: f.Origin == plugins.OriginBuiltin,
