@@ -56,16 +56,22 @@ func (m *manager) watchChanges(ctx context.Context) {
 	}
 
 	follow()
+	edits := &edits{files: m.options.Files, load: m.options.Load}
+	edits.applied = edits.sum()
 	timer := time.NewTimer(lookAgain)
 	defer timer.Stop()
 	for {
 		var latest time.Time // when what has changed is read at the latest; zero: nothing has
+		asked := false
 		for waiting := true; waiting; {
 			select {
 			case <-ctx.Done():
 				return
 			case e := <-changes:
-				if m.concerns(e.Name) {
+				if edits.isFile(e.Name) {
+					edits.notice(e.Op, time.Now())
+				}
+				if edits.isFile(e.Name) || m.isModule(e.Name) {
 					if latest.IsZero() {
 						latest = time.Now().Add(lookAgain)
 					}
@@ -75,40 +81,42 @@ func (m *manager) watchChanges(ctx context.Context) {
 			case <-m.options.Reload:
 				klog.InfoS("Reloading the configuration")
 				m.chooser.retry()
+				asked = true
 			case <-m.chooser.source.Changed():
 			case <-m.chooser.shadows.Changed():
 			case <-timer.C:
 			}
 			waiting = false
 		}
-		m.reload(ctx)
+		again := m.reload(ctx, edits, asked)
 		follow()
-		timer.Reset(lookAgain)
+		timer.Reset(cmp.Or(again, lookAgain))
 	}
 }
 
-// concerns reports whether a file that changed is one of the configuration's, a module, or the link by which a mounted
-// ConfigMap changes all its files.
-func (m *manager) concerns(name string) bool {
+// isModule reports whether a file is one of the plugin folder's modules.
+func (m *manager) isModule(name string) bool {
 	folder := m.applied.Load().config.PluginFolder
-	return slices.ContainsFunc(m.options.Files,
-		func(f string) bool { return filepath.Clean(f) == filepath.Clean(name) }) ||
-		folder != "" && filepath.Dir(name) == filepath.Clean(folder) && filepath.Ext(name) == ".wasm" ||
-		filepath.Base(name) == "..data"
+	return folder != "" && filepath.Dir(name) == filepath.Clean(folder) && filepath.Ext(name) == ".wasm"
 }
 
-// reload makes what runs what the configuration and the sources say. After an error what runs goes on running.
-func (m *manager) reload(ctx context.Context) {
+// reload makes what runs what the configuration and the sources say, as far as that is certain: after again, if it
+// isn't 0, the configuration is to be looked at once more. After an error what runs goes on running.
+func (m *manager) reload(ctx context.Context, e *edits, asked bool) (again time.Duration) {
 	k := m.applied.Load().config
-	if m.options.Load != nil {
-		next, err := m.options.Load()
+	if e.load != nil {
+		next, wait, err := e.read(k, time.Now(), asked)
 		if err != nil {
 			m.refusal.note(fmt.Errorf("configuration rejected, keeping the running one: %w", err))
-			return
+			return 0
 		}
-		k = next
+		k, again = next, wait
 	}
-	m.refusal.note(m.applyConfiguration(ctx, k))
+	err := m.applyConfiguration(ctx, k)
+	if err != nil || again == 0 { // before it is applied as a whole nothing is well
+		m.refusal.note(err)
+	}
+	return again
 }
 
 // applyConfiguration adds, replaces and removes plugins and controllers.

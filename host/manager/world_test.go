@@ -45,6 +45,7 @@ type world struct {
 	sources []plugins.Source
 	// unwatched has the manager look at files every ten seconds, and not watch them.
 	unwatched bool
+	files     []string // of the configuration
 
 	mu      sync.Mutex
 	current *config.Configuration
@@ -106,7 +107,7 @@ func (w *world) begin() {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.m = newManager(w.loadFirst(), Options{
-		Sources: w.sources, Reload: w.reload, Load: w.load,
+		Sources: w.sources, Reload: w.reload, Load: w.load, Files: w.files,
 		Wrap:    func(r *rest.Config) { r.Transport, r.QPS = w.config.Transport, -1 },
 		Serving: func(*server.Server) { close(begun) },
 	})
