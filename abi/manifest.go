@@ -7,8 +7,8 @@ import (
 
 // Manifest says what a plugin is and all that it reads and writes. The host grants nothing that is not in it.
 type Manifest struct {
-	// Name is the plugin's name, which the configuration uses for it. A plugin of the same name as a built-in one takes
-	// its place. Required.
+	// Name is the plugin's name, which the configuration uses for it. A module is started only as the plugin of that name,
+	// and takes a built-in plugin's place only if the configuration says so. Required.
 	Name string `json:"name"`
 	// Version is the plugin's own version, for people. The host tells modules apart by their digests, not by this.
 	Version string `json:"version"`

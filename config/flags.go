@@ -37,7 +37,7 @@ var overrides = []override{
 	}},
 	{"plugin-folder", func(fs *pflag.FlagSet, n string, c *Configuration) {
 		fs.StringVar(&c.PluginFolder, n, c.PluginFolder,
-			"folder of *.wasm plugins; one replaces the built-in plugin of the same name")
+			"folder of *.wasm plugins, each the plugin of its own name")
 	}},
 }
 

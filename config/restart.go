@@ -16,6 +16,7 @@ var readAtStart = []string{
 	"logging.format",
 	"logging.vmodule",
 	"minResyncPeriod",
+	"serving.authentication.tolerateLookupFailure",
 	"serving.bindAddress",
 	"serving.port",
 	"shutdownTimeout",

@@ -71,7 +71,8 @@ type Authentication struct {
 	// SkipLookup ignores what the API server publishes in that ConfigMap. Default: false.
 	SkipLookup bool `json:"skipLookup"`
 	// TolerateLookupFailure has the manager go on without client certificates and proxies while that ConfigMap can't be
-	// read, and try again. If it is false, the manager ends at its start. Default: true.
+	// read, and try again. If it is false, the manager ends at its start. It is read at the start only. Default:
+	// true.
 	TolerateLookupFailure bool `json:"tolerateLookupFailure"`
 	// TokenCacheTTL is how long the review of a token is cached: a duration up to 10m, 0s for not at all. Default: 10s.
 	TokenCacheTTL metav1.Duration `json:"tokenCacheTTL"`

@@ -50,6 +50,8 @@ type world struct {
 	mu      sync.Mutex
 	current *config.Configuration
 	bad     error // why the configuration can't be loaded
+	// anything tells that the configuration needn't be valid.
+	anything bool
 
 	m      *manager
 	reload chan struct{}
@@ -107,7 +109,7 @@ func (w *world) begin() {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.m = newManager(w.loadFirst(), Options{
-		Sources: w.sources, Reload: w.reload, Load: w.load, Files: w.files,
+		Sources: w.sources(), Reload: w.reload, Load: w.load, Files: w.files,
 		Wrap:    func(r *rest.Config) { r.Transport, r.QPS = w.config.Transport, -1 },
 		Serving: func(*server.Server) { close(begun) },
 	})
@@ -135,11 +137,22 @@ func (w *world) begin() {
 	}
 }
 
+// sources are those that the manager is given: none where it takes those of its configuration.
+func (w *world) sources() []plugins.Source {
+	if w.source == nil {
+		return nil
+	}
+	return []plugins.Source{w.source}
+}
+
 func (w *world) load() (*config.Configuration, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.bad != nil {
 		return nil, w.bad
+	}
+	if w.anything {
+		return w.current, nil
 	}
 	return w.current, w.current.Validate()
 }

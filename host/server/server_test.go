@@ -513,3 +513,47 @@ func TestShutdownAnswersWhatIsInFlight(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The versions of TLS, the cipher suites and the folder of the own certificate are followed by the next connection.
+func TestTLSIsFollowed(t *testing.T) {
+	w := startServer(t, Options{})
+	connect := func(version uint16) (*tls.ConnectionState, error) {
+		c, err := tls.Dial("tcp", w.Address(), &tls.Config{InsecureSkipVerify: true, MaxVersion: version})
+		if err != nil {
+			return nil, err
+		}
+		defer c.Close()
+		return new(c.ConnectionState()), nil
+	}
+
+	const suite = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+	c := *w.options.Config
+	c.TLS.CipherSuites = []string{suite}
+	if err := w.Configure(&c); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := connect(tls.VersionTLS12); err != nil || tls.CipherSuiteName(s.CipherSuite) != suite {
+		t.Errorf("%+v, %v", s, err)
+	}
+
+	c.TLS.MinVersion = "VersionTLS13"
+	if err := w.Configure(&c); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect(tls.VersionTLS12); err == nil {
+		t.Error("TLS 1.2 is still accepted")
+	}
+
+	c.TLS.CertDir = t.TempDir()
+	if err := w.Configure(&c); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.ReadFile(filepath.Join(c.TLS.CertDir, "kube-controller-manager.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := pem.Decode(kept)
+	if s, err := connect(0); err != nil || first == nil || !bytes.Equal(s.PeerCertificates[0].Raw, first.Bytes) {
+		t.Errorf("another certificate is served: %v", err)
+	}
+}

@@ -72,6 +72,13 @@ func documented(t *testing.T) (all []string) {
 		}
 		all = append(all, found...)
 	}
+	for i := range all {
+		path, err := filepath.Abs(all[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[i] = path
+	}
 	return all
 }
 
@@ -115,64 +122,73 @@ var member = regexp.MustCompile(`^(?:#[^\n]*\n)*([a-zA-Z]+):`)
 
 // What pages show of the configuration is accepted: whole files, and pieces that begin with one of its fields.
 func TestConfigurations(t *testing.T) {
-	all := documented(t)
-	for i, page := range all {
-		var err error
-		if all[i], err = filepath.Abs(page); err != nil {
-			t.Fatal(err)
+	for _, x := range shownConfigurations(t) {
+		if _, err := config.Load(x.write(t, nil)); err != nil {
+			t.Errorf("%s:%d: %v", x.page, x.line, err)
 		}
 	}
+}
 
+// shownConfigurations returns the pages' blocks that are configurations, each as a whole file.
+func shownConfigurations(t *testing.T) (all []block) {
+	t.Helper()
 	fields := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Configuration]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields[name] = true
 	}
 
-	checked := 0
-	for _, page := range all {
+	for _, page := range documented(t) {
 		for _, b := range codeBlocks(t, page) {
 			m := member.FindStringSubmatch(b.text)
-			if m == nil || !fields[m[1]] || b.language != "" && b.language != "yaml" {
-				continue
-			}
-
-			text := b.text
 			switch {
+			case m == nil || !fields[m[1]] || b.language != "" && b.language != "yaml":
+				continue
 			case m[1] != "apiVersion":
-				text = "apiVersion: " + config.APIVersion + "\nkind: " + config.Kind + "\n" + text
-			case !strings.Contains(text, "kind: "+config.Kind):
+				b.text = "apiVersion: " + config.APIVersion + "\nkind: " + config.Kind + "\n" + b.text
+			case !strings.Contains(b.text, "kind: "+config.Kind):
 				continue // another kind's object
 			}
-
-			checked++
-			dir := t.TempDir()
-			t.Chdir(dir)
-			if err := os.Mkdir("plugins", 0o700); err != nil {
-				t.Fatal(err)
-			}
-
-			text = strings.ReplaceAll(text, "/etc/windlass/", dir+"/")
-			for _, named := range regexp.MustCompile(regexp.QuoteMeta(dir)+`/[a-z.-]+`).FindAllString(text, -1) {
-				if err := os.WriteFile(named, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-
-			file := filepath.Join(dir, "windlass.yaml")
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-
-			if _, err := config.Load(file); err != nil {
-				t.Errorf("%s:%d: %v", b.page, b.line, err)
-			}
+			all = append(all, b)
 		}
 	}
 
-	if checked < 5 {
-		t.Errorf("only %d configurations were checked", checked)
+	if len(all) < 5 {
+		t.Errorf("only %d configurations were found", len(all))
 	}
+	return all
+}
+
+var etcFile = regexp.MustCompile(`/etc/windlass/[a-z.-]+`)
+
+// write writes a configuration into a folder where all is that it names, and returns its path. contents are those of
+// files that it has in /etc/windlass, by the ends of their names.
+func (b *block) write(t *testing.T, contents map[string]string) (file string) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Mkdir("plugins", 0o700); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, named := range etcFile.FindAllString(b.text, -1) {
+		content := ""
+		for end, c := range contents {
+			if strings.HasSuffix(named, end) {
+				content = c
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(named)), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	file = filepath.Join(dir, "windlass.yaml")
+	text := strings.ReplaceAll(b.text, "/etc/windlass/", dir+"/")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // docs/abi.md has each message of abi.proto with each of its fields.

@@ -139,20 +139,28 @@ func registry(t *testing.T, c *cluster.Cluster) *shell {
 		t.Fatal("no built-in plugin replicaset: run make plugins")
 	}
 	s.writeFile("replicaset.wasm", string(wasm))
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.writeFile("plugins.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
-	if der, err = x509.MarshalPKIXPublicKey(public); err != nil {
-		t.Fatal(err)
-	}
-	s.writeFile("plugins.pub", string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})))
+	public, private := newKey(t)
+	s.writeFile("plugins.key", private)
+	s.writeFile("plugins.pub", public)
 	return s
+}
+
+// newKey returns the halves of a key for signatures, in PEM.
+func newKey(t *testing.T) (public, private string) {
+	t.Helper()
+	half, whole, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	if der, err = x509.MarshalPKIXPublicKey(half); err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})), private
 }
 
 // must runs a command that has nothing to say.

@@ -79,7 +79,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $config := include "windlass.config" . | fromJson -}}
 {{- $logging := $config.logging | default dict -}}
 {{- $client := $config.clientConnection | default dict -}}
-{{- list $config.leaderElection $config.serving.bindAddress $config.serving.port $logging.format $logging.vmodule $config.shutdownTimeout $config.minResyncPeriod $client.kubeconfig $client.server | toJson | sha256sum | trunc 16 -}}
+{{- list $config.leaderElection $config.serving.bindAddress $config.serving.port (($config.serving.authentication | default dict).tolerateLookupFailure) $logging.format $logging.vmodule $config.shutdownTimeout $config.minResyncPeriod $client.kubeconfig $client.server | toJson | sha256sum | trunc 16 -}}
 {{- end }}
 
 {{/* Whether a controller of files/rights.yaml runs: the first entry of the list that names it decides, as for windlass itself. Arguments: list of names, controller. */}}
