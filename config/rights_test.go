@@ -28,7 +28,8 @@ func TestRightsOfAnEdit(t *testing.T) {
 		"a first grant":           {nil, &Plugin{Grant: []Rule{pods}}, false},
 		"an empty grant":          {&Plugin{Grant: []Rule{pods}}, &Plugin{Grant: []Rule{}}, false},
 		"one rule more":           {&Plugin{Grant: []Rule{}}, &Plugin{Grant: []Rule{pods}}, true},
-		"one rule less":           {&Plugin{Grant: []Rule{pods, {APIGroups: []string{"*"}}}}, &Plugin{Grant: []Rule{pods}}, false},
+		"one rule less": {&Plugin{Grant: []Rule{pods, {APIGroups: []string{"*"}}}},
+			&Plugin{Grant: []Rule{pods}}, false},
 		"a verb less": {&Plugin{Grant: []Rule{pods}},
 			&Plugin{Grant: changed(func(r *Rule) { r.Verbs = r.Verbs[:2] })}, false},
 		"all verbs": {&Plugin{Grant: []Rule{pods}},
@@ -43,9 +44,11 @@ func TestRightsOfAnEdit(t *testing.T) {
 		"another account":        {&Plugin{ServiceAccount: "a"}, &Plugin{ServiceAccount: "b"}, true},
 		"a user no more":         {&Plugin{Impersonate: Impersonate{User: "jane"}}, &Plugin{}, true},
 		"deletes without bounds": {&Plugin{Budget: Budget{DeletesPerMinute: 5}}, &Plugin{}, true},
-		"more deletes":           {&Plugin{Budget: Budget{DeletesPerMinute: 5}}, &Plugin{Budget: Budget{DeletesPerMinute: 6}}, true},
-		"fewer deletes":          {&Plugin{Budget: Budget{DeletesPerMinute: 5}}, &Plugin{Budget: Budget{DeletesPerMinute: 4}}, false},
-		"no signature":           {&Plugin{VerificationKeys: keys}, &Plugin{}, true},
+		"more deletes": {&Plugin{Budget: Budget{DeletesPerMinute: 5}},
+			&Plugin{Budget: Budget{DeletesPerMinute: 6}}, true},
+		"fewer deletes": {&Plugin{Budget: Budget{DeletesPerMinute: 5}},
+			&Plugin{Budget: Budget{DeletesPerMinute: 4}}, false},
+		"no signature": {&Plugin{VerificationKeys: keys}, &Plugin{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			with := func(p *Plugin) *Configuration {

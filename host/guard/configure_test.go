@@ -14,7 +14,8 @@ import (
 // A change of any field has the guard decide anew, or is refused by its name.
 func TestEveryFieldIsFollowed(t *testing.T) {
 	for _, section := range []string{"authentication", "authorization"} {
-		field, _ := reflect.TypeFor[config.Serving]().FieldByNameFunc(func(n string) bool { return strings.EqualFold(n, section) })
+		field, _ := reflect.TypeFor[config.Serving]().FieldByNameFunc(
+			func(name string) bool { return strings.EqualFold(name, section) })
 		for _, name := range configtest.Fields(field.Type) {
 			path := section + "." + name
 			if path == "authentication.tolerateLookupFailure" {

@@ -84,7 +84,8 @@ const (
 
 // A file that is written in two halves gives a plugin no rights in between, however it is looked at.
 func TestTwoHalves(t *testing.T) {
-	for name, first := range map[string]string{"without the plugin": halfOfIt, "without plugins": "", "no YAML": "plugins: ["} {
+	for name, first := range map[string]string{"without the plugin": halfOfIt, "without plugins": "",
+		"no YAML": "plugins: ["} {
 		t.Run(name, func(t *testing.T) {
 			d := newEditedFile(t, grantedText)
 			d.writeInPlace(first)

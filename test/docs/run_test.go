@@ -64,7 +64,8 @@ func TestConfigurationsRun(t *testing.T) {
 				}
 				return all, s.Troubles
 			})
-			for name, owner := range map[string]string{"replicaset-controller": "set", "replicationcontroller-controller": "old"} {
+			for name, owner := range map[string]string{"replicaset-controller": "set",
+				"replicationcontroller-controller": "old"} {
 				if runs[name] {
 					replacePods(t, client, namespace, owner)
 				}
