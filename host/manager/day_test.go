@@ -37,8 +37,10 @@ func TestDay(t *testing.T) {
 
 		d.rest()
 		d.configure(nil, func(k *config.Configuration) {
-			k.Plugins = []config.Plugin{{Name: "endpointslice", Settings: map[string]string{"max-endpoints-per-slice": "1"}}}
+			settings := map[string]string{"max-endpoints-per-slice": "1"}
+			k.Plugins = append(k.Plugins, config.Plugin{Name: "endpointslice", Settings: settings})
 		})
+		d.perSlice = []int{1, 1}
 		d.swapped("endpointslice", digestOf(d.world, "endpointslice"), state.SwapReconfigured)
 		d.work("forenoon")
 
@@ -106,6 +108,7 @@ func (c compiled) Modules() ([]*plugins.Plugin, []error) {
 type day struct {
 	*world
 	stranger *guest
+	perSlice []int // how many of a service's two endpoints each of its slices has
 }
 
 func beginDay(t *testing.T) *day {
@@ -120,12 +123,13 @@ func beginDay(t *testing.T) *day {
 		e.LeaseDuration.Duration, e.RenewDeadline.Duration = 2*time.Hour, time.Hour
 		e.RetryPeriod.Duration = 30 * time.Second
 		k.Controllers = []string{"endpointslice-controller", "serviceaccount-controller", "greeter-0"}
+		k.Plugins = []config.Plugin{{Name: "serviceaccount", File: "serviceaccount.wasm"}}
 		if worlds.Raced { // the hours after the last event are the same ones again and again
 			k.MinResyncPeriod.Duration = time.Hour
 		}
 	})
 
-	d := &day{w, greeter(t, "greeter", "hello", "")}
+	d := &day{w, greeter(t, "greeter", "hello", ""), []int{2}}
 	d.place(d.stranger)
 	d.begin()
 	d.made(d.stranger.says)
@@ -147,11 +151,7 @@ func (d *day) work(namespace string) {
 		_, err := d.client.CoreV1().ServiceAccounts(namespace).Get(d.t.Context(), "default", metav1.GetOptions{})
 		return err == nil
 	})
-	if len(d.current.Plugins) == 0 {
-		d.slices(namespace, 2)
-	} else {
-		d.slices(namespace, 1, 1)
-	}
+	d.slices(namespace, d.perSlice...)
 }
 
 // makeService makes a service with two endpoints.

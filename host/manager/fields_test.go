@@ -303,7 +303,7 @@ func expectTest(t *testing.T, path, test string) {
 func TestPluginFolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.source = nil // those of the configuration
+	w.sources = nil // those of the configuration
 	g, other := greeter(t, "greeter", "hello", ""), greeter(t, "other", "other", "")
 	w.place(g)
 	w.configure(nil, func(k *config.Configuration) { k.Controllers = []string{"greeter-0"} })

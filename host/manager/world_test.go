@@ -109,7 +109,7 @@ func (w *world) begin() {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.m = newManager(w.loadFirst(), Options{
-		Sources: w.sources(), Reload: w.reload, Load: w.load, Files: w.files,
+		Sources: w.sources, Reload: w.reload, Load: w.load, Files: w.files,
 		Wrap:    func(r *rest.Config) { r.Transport, r.QPS = w.config.Transport, -1 },
 		Serving: func(*server.Server) { close(begun) },
 	})
@@ -135,14 +135,6 @@ func (w *world) begin() {
 		ended <- nil
 		w.t.Fatalf("the manager ended: %v", err)
 	}
-}
-
-// sources are those that the manager is given: none where it takes those of its configuration.
-func (w *world) sources() []plugins.Source {
-	if w.source == nil {
-		return nil
-	}
-	return []plugins.Source{w.source}
 }
 
 func (w *world) load() (*config.Configuration, error) {

@@ -41,8 +41,8 @@ registries: {caFile: %s, cacheFolder: %s}
 pluginFolder: %s
 plugins:
 - {name: replicaset, serviceAccount: replicaset-controller, image: %q}
-- {name: serviceaccount, serviceAccount: service-account-controller}
-- {name: ttlafterfinished, serviceAccount: ttl-after-finished-controller}
+- {name: serviceaccount, file: serviceaccount.wasm, serviceAccount: service-account-controller}
+- {name: ttlafterfinished, file: ttlafterfinished.wasm, serviceAccount: ttl-after-finished-controller}
 - {name: default-deny, impersonate: {user: somebody, groups: [system:masters]}}
 `
 
