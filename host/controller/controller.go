@@ -91,10 +91,10 @@ type Controller struct {
 	asked    map[Key]bool      // keys that syncs of the plugin have woken, until a sync of theirs leaves nothing to do
 
 	version    *Version
-	trial      func(failed error) bool // of the version; nil: it has passed
+	trial      *Trial // of the version; nil: it has passed
 	shadow     *Shadow
 	failures   failures
-	quarantine chan struct{} // closed at its end; nil: there is none
+	quarantine *quarantine // nil: there is none
 
 	period  time.Duration // of its resyncs; 0: there are none
 	workers int           // that run

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -131,8 +130,9 @@ func TestTimersAreReplaced(t *testing.T) {
 func TestTimersAreAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const period = 20 * time.Second
-		c := New(Options{}, &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c",
-			Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}}})
+		v := &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c",
+			Backoff: abi.Backoff{Base: int64(period), Max: int64(period)}}}}
+		c := New(Options{}, v)
 		defer c.queue.ShutDown()
 		attempts := func(within time.Duration) (n int) {
 			for range within / time.Second { // virtual
@@ -150,7 +150,7 @@ func TestTimersAreAttempts(t *testing.T) {
 			timer, wait time.Duration
 		}{{period, period}, {time.Second, time.Second}, {0, period}} {
 			c.setTimer(Key{Name: "k"}, x.timer, true)
-			wait := c.retryFailed(Key{Name: "k"}, "error")
+			_, wait := c.retryFailed(v, Key{Name: "k"}, "error", nil)
 			if n := attempts(2 * period); n != 1 || wait != x.wait {
 				t.Errorf("a timer of %v: next in %v, expected %v, and then %d attempts", x.timer, wait, x.wait, n)
 			}
@@ -158,55 +158,10 @@ func TestTimersAreAttempts(t *testing.T) {
 
 		// A timer that is later leaves the back-off alone.
 		c.setTimer(Key{Name: "k"}, 2*period, true)
-		if wait := c.retryFailed(Key{Name: "k"}, "error"); wait != period {
+		if _, wait := c.retryFailed(v, Key{Name: "k"}, "error", nil); wait != period {
 			t.Errorf("next in %v", wait)
 		}
 	})
-}
-
-// A plugin is set aside that fails on and on, over several keys; not one that fails now and then.
-func TestWhatIsQuarantined(t *testing.T) {
-	wrong := errors.New("it trapped")
-	for _, x := range []struct {
-		name   string
-		keys   int
-		good   int // after so many failures comes a good sync; 0: never
-		single bool
-		want   bool
-	}{
-		{"on and on", failingKeys, 0, false, true},
-		{"few keys", failingKeys - 1, 0, false, false},
-		{"the only key that there is", 1, 0, true, true},
-		{"now and then", failingKeys, failuresMost - 1, false, false},
-		{"after a good one, on and on", failingKeys, failuresMost + 1, false, true},
-	} {
-		m := &abi.Controller{Name: "c", Key: abi.Key{Single: x.single}}
-		v := &Version{Target: syncer.Target{Manifest: m}}
-		c := New(Options{}, v)
-		defer c.queue.ShutDown()
-
-		for i := range 3 * failuresMost {
-			if x.good > 0 && i%x.good == 0 {
-				c.countFailure(v, Key{Name: "good"}, nil, false)
-			}
-			c.countFailure(v, Key{Name: fmt.Sprint(i % x.keys)}, wrong, false)
-		}
-		if got := c.Quarantined(); (got != nil) != x.want {
-			t.Errorf("%s: quarantined for %v, expected %v", x.name, got, x.want)
-		}
-	}
-}
-
-// One over which the host has panicked is set aside at once.
-func TestAPanicQuarantines(t *testing.T) {
-	v := &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "c"}}}
-	c := New(Options{}, v)
-	defer c.queue.ShutDown()
-	wrong := &syncer.PanicError{Plugin: "p", Controller: "c", Value: "nobody had thought of it"}
-	c.countFailure(v, Key{Name: "a"}, wrong, true)
-	if got := c.Quarantined(); !errors.Is(got, wrong) {
-		t.Errorf("quarantined for %v", got)
-	}
 }
 
 // failing is a controller that creates the service account of namespace shop, which an API server answers with the

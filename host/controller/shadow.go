@@ -47,6 +47,7 @@ type double struct {
 	syncer syncer.Syncer
 	turn   syncer.Turn
 	tape   record.Tape
+	ended  []byte // the perform that ended the live sync
 }
 
 // shadowed prepares a sync of the shadow, nil if there is none. The shadow has a snapshot of its own, as its views may
@@ -61,7 +62,11 @@ func (c *Controller) shadowed(ctx context.Context, live *syncer.Turn) *double {
 	if s == nil {
 		return nil
 	}
+	return c.newDouble(ctx, s, live)
+}
 
+// newDouble prepares a sync of a version that is in use; nil if that can't be.
+func (c *Controller) newDouble(ctx context.Context, s *Shadow, live *syncer.Turn) *double {
 	d := &double{Shadow: s, syncer: syncer.Syncer{World: c.World, States: &c.states}}
 	d.turn = syncer.Turn{Key: live.Key, Now: live.Now, Attempt: live.Attempt, Log: func(int32, string) {}}
 	if err := d.syncer.Prepare(ctx, &s.Version.Target, &d.turn); err != nil {
@@ -76,7 +81,9 @@ func (d *double) Request([]byte) {}
 
 // Performed takes note of what the live version performed.
 func (d *double) Performed(in, out []byte, err error) {
-	if err == nil {
+	if err != nil {
+		d.ended = bytes.Clone(in)
+	} else {
 		d.tape.Recorded = append(d.tape.Recorded, record.Perform{In: bytes.Clone(in), Out: bytes.Clone(out)})
 	}
 }

@@ -52,33 +52,12 @@ func TestShadow(t *testing.T) {
 		"both panic":            {panics, panics, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			version := func(do step) *Version {
-				maps := sdk.Key(corev1.ConfigMaps).Fields("metadata.name")
-				g := guesttest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps},
-					Sync: do}}})
-				m := &g.Manifest().Controllers[0]
-				plan, err := views.Compile(m)
-				if err != nil {
-					t.Fatal(err)
-				}
-				writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				writer.Lead()
-				return &Version{Target: syncer.Target{Manifest: m, Module: guest.Sandboxed{Guest: g}, Plan: plan, Writer: writer},
-					Metrics: unmeasured{}}
-			}
-			resource, err := schema.For(configMaps)
-			if err != nil {
-				t.Fatal(err)
-			}
 			k := Key{Namespace: "n", Name: "k"}
-			around := world{configMaps: {"k": &cache.Object{Resource: resource, Namespace: "n", Name: "k", UID: "u"}}}
-			c := New(Options{World: around}, version(x.live))
+			around := configMapWorld(t, k)
+			c := New(Options{World: around}, nativeVersion(t, x.live))
 			defer c.queue.ShutDown()
 			var compared []*Difference
-			s := &Shadow{Version: version(x.shadow), Compared: func(d *Difference) { compared = append(compared, d) }}
+			s := &Shadow{Version: nativeVersion(t, x.shadow), Compared: func(d *Difference) { compared = append(compared, d) }}
 			c.SetShadow(s)
 
 			c.Wake(k)
@@ -96,4 +75,38 @@ func TestShadow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nativeVersion is a version of a controller whose keys are config maps.
+func nativeVersion(t testing.TB, do func(*sdk.Call) error) *Version {
+	t.Helper()
+	maps := sdk.Key(corev1.ConfigMaps).Fields("metadata.name")
+	g := guesttest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps},
+		Sync: do}}})
+	m := &g.Manifest().Controllers[0]
+	plan, err := views.Compile(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer.Lead()
+	return &Version{Target: syncer.Target{Manifest: m, Module: guest.Sandboxed{Guest: g}, Plan: plan, Writer: writer},
+		Metrics: unmeasured{}}
+}
+
+// configMapWorld is a world with these config maps, whose names all differ.
+func configMapWorld(t testing.TB, keys ...Key) views.World {
+	t.Helper()
+	resource, err := schema.For(configMaps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects{}
+	for _, k := range keys {
+		all[k.Name] = &cache.Object{Resource: resource, Namespace: k.Namespace, Name: k.Name, UID: "u"}
+	}
+	return world{configMaps: all}
 }

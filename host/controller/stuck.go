@@ -15,7 +15,9 @@ import (
 const (
 	Failing = "failing" // its last sync failed; it is tried again
 	// as often as the controller tries: it isn't tried again until something wakes it, or a resync does
-	GivenUp  = "given up"
+	GivenUp = "given up"
+	// the sandbox gave up its last sync of a built-in controller, or that was refused: it is tried again seldom
+	SetAside = "set aside"
 	Deferred = "deferred" // the plugin's budget of deletes is used up
 	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
 	Syncing  = "syncing"  // its sync takes long

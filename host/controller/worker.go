@@ -28,6 +28,7 @@ type worker struct {
 	turn      syncer.Turn
 	recording *record.Recording
 	veil      *record.Veil
+	excused   bool // it failed, and doesn't count against a version on trial
 }
 
 func newWorker(c *Controller) *worker {
@@ -101,7 +102,9 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		return false
 	}
 	defer c.queue.Done(key)
-	c.waitQuarantined(ctx)
+	if q := c.waitQuarantined(ctx); q != nil {
+		defer c.probeAgain(q)
+	}
 	if c.stopping() {
 		return true // its successor, or the next process, syncs the key
 	}
@@ -150,8 +153,10 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	v.Metrics.Synced(s)
 	// that the operator grants less than the manifest has speaks neither for a version nor against it
 	if ctx.Err() == nil && y == nil && !effects.NotGranted(err) {
-		c.reportTrial(v, failed)
-		c.countFailure(v, key, failed, s.Result == syncer.Panic)
+		if !w.excused {
+			c.reportTrial(v, failed)
+		}
+		c.countFailure(v, key, s.Result, failed, s.Duration)
 	}
 	var p *syncer.PanicError
 	if errors.As(o.Failed, &p) {
@@ -189,7 +194,8 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		c.stuck.markHeld(key, Failing, s.Result, err, c.requeueRateLimited(key))
 	default:
 		c.logFailure(v, key, err, "Sync failed, will retry", "result", s.Result)
-		c.stuck.markHeld(key, Failing, s.Result, err, c.retryFailed(key, s.Result))
+		state, wait := c.retryFailed(v, key, s.Result, failed)
+		c.stuck.markHeld(key, state, s.Result, err, wait)
 	}
 
 	if v := c.log.V(4); v.Enabled() {
@@ -210,6 +216,11 @@ func (c *Controller) logFailure(v *Version, key Key, err error, text, name strin
 // admitKey reports whether the key may be synced now; one that may not comes back when it may. echoed is whether
 // nothing but its own writes have woken it.
 func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
+	if wait := c.asideWait(v, key); wait > 0 {
+		c.waits.noteHold(key, "set aside", abi.Resource{})
+		c.queue.AddAfter(key, wait)
+		return false, false
+	}
 	if !v.Writer.Ready(key) {
 		// The cache doesn't show this key's last writes yet: the key waits on the store, not in the queue.
 		behind := v.Writer.Behind(key)
@@ -232,18 +243,21 @@ func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
 	return echoed, true
 }
 
-// retryFailed holds a failed key back, and reports how long; one that wrote before its sandbox failed is held back
-// longer each time, for it would write again.
-func (c *Controller) retryFailed(key Key, result string) time.Duration {
+// retryFailed holds a failed key back, and reports its state from now on, and how long; one that wrote before its
+// sandbox failed is held back longer each time, for it would write again.
+func (c *Controller) retryFailed(v *Version, key Key, result string, failed error) (state string, wait time.Duration) {
+	if v.BuiltIn && failed != nil && !effects.NotGranted(failed) {
+		return SetAside, c.setAside(key)
+	}
 	c.mu.Lock()
 	n := c.traps[key]
 	c.mu.Unlock()
 	if result == syncer.Performed && n > 0 {
-		wait := min(time.Second<<min(n-1, 8), 5*time.Minute)
+		wait = min(time.Second<<min(n-1, 8), 5*time.Minute)
 		c.queue.AddAfter(key, wait)
-		return wait
+		return Failing, wait
 	}
-	return c.requeueRateLimited(key)
+	return Failing, c.requeueRateLimited(key)
 }
 
 // requeueRateLimited is the queue's AddRateLimited, which doesn't tell how long. A timer of the key's that comes first
@@ -263,14 +277,15 @@ var errDeferred = errors.New("the plugin has used up budget.deletesPerMinute: th
 // sync syncs the key, and has the shadow, if there is one, do so after it.
 func (w *worker) sync(ctx context.Context) syncer.Outcome {
 	c, v, key := w.c, w.version, w.turn.Key
-	var twin *double
+	var twin, rival *double
 	if w.syncer.Prepare(ctx, &v.Target, &w.turn) == nil {
-		twin = c.shadowed(ctx, &w.turn)
+		twin, rival = c.shadowed(ctx, &w.turn), c.rivalled(ctx, v, &w.turn)
 	}
-	w.turn.Witnesses = w.witnesses(twin)
+	w.turn.Witnesses = w.witnesses(twin, rival)
 
 	o := w.syncer.Sync(ctx)
 	w.version = nil
+	w.excused = rival != nil && rival.excuses(ctx, &o)
 	c.trapped(key, &o)
 	asked := c.askedAgain(key, &o)
 	if o.Accepted {
@@ -284,7 +299,7 @@ func (w *worker) sync(ctx context.Context) syncer.Outcome {
 }
 
 // witnesses are those who look on.
-func (w *worker) witnesses(twin *double) []syncer.Witness {
+func (w *worker) witnesses(doubles ...*double) []syncer.Witness {
 	all := w.turn.Witnesses[:0]
 	if w.recording != nil {
 		all = append(all, w.recording)
@@ -292,8 +307,10 @@ func (w *worker) witnesses(twin *double) []syncer.Witness {
 	if w.veil != nil {
 		all = append(all, w.veil)
 	}
-	if twin != nil {
-		all = append(all, twin)
+	for _, d := range doubles {
+		if d != nil {
+			all = append(all, d)
+		}
 	}
 	return all
 }

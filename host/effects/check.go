@@ -66,6 +66,8 @@ type checker struct {
 	touched map[objectKey]bool // objects whose base an earlier effect of this answer moves
 	created map[objectKey]bool // those that it makes
 	deletes int                // that count against the budget
+	// examines says that nothing is going to be done: what was read live, and what the operator grants, isn't looked at.
+	examines bool
 }
 
 func (c *checker) checkList(effects []abi.Effect, prefix string, depth int) error {
@@ -208,6 +210,9 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		res = schema.Partial(res.Resource, res.Kind, res.Namespaced)
 	}
 
+	if c.examines {
+		return c.examine(e, res)
+	}
 	if err := c.prepare(e, res); err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ func NotGranted(err error) bool {
 	return errors.As(err, &e)
 }
 
+// NotDeclared reports whether an answer was refused because it wants what the controller's manifest doesn't have.
+func NotDeclared(err error) bool { return errors.Is(err, errNotAllowed) }
+
 func (w *Writer) missing(q grant.Request) error {
 	return &notGranted{fmt.Sprintf("the operator hasn't granted it: plugins[%s].grant has no rule with %s", w.Plugin, q)}
 }

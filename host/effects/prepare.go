@@ -52,6 +52,15 @@ func (c *checker) prepare(e *abi.Effect, res *schema.Resource) error {
 	return nil
 }
 
+// examine is prepare without what a sync knows only if its performs were really done.
+func (c *checker) examine(e *abi.Effect, res *schema.Resource) error {
+	switch e.Kind {
+	case abi.EffectCreate, abi.EffectApply, abi.EffectReview:
+		return c.prepareObject(e, res)
+	}
+	return nil
+}
+
 // prepareObject checks that the object can be read.
 func (c *checker) prepareObject(e *abi.Effect, res *schema.Resource) error {
 	if envelope.IsJSON(e.Object) && e.Kind == abi.EffectApply {

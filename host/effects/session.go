@@ -44,6 +44,13 @@ func (s *Session) Check(effects []abi.Effect) error {
 	return nil
 }
 
+// Examine reports whether effects are well-formed and within the manifest, for a sync of which nothing is done. It
+// reserves and counts nothing.
+func (s *Session) Examine(effects []abi.Effect) error {
+	c := checker{Session: s, wakes: s.wakes, touched: map[objectKey]bool{}, created: map[objectKey]bool{}, examines: true}
+	return c.checkList(effects, "", 0)
+}
+
 // Perform does effects in the middle of a sync. The error is a refusal: nothing was written and the sync has failed.
 func (s *Session) Perform(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
 	if err := s.checkEffects(effects); err != nil {

@@ -188,6 +188,7 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 			Module: p.Module, Plan: plan, Writer: writer, Labels: c.labels[index],
 		},
 		Digest: p.Digest, Metrics: l.metrics.Of(manifest.Name, own), Recorder: ring.Recorder(source),
+		BuiltIn: p.Origin == plugins.OriginBuiltin,
 		Logs:    h.limits.logs,
 		Secrets: source.Veiled(index),
 	}, nil

@@ -136,7 +136,7 @@ func (s *slot) stopAndWait() {
 }
 
 // checkHealth fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while
-// single keys fail.
+// single keys fail, and one that is built in also while all do: a restart, which a failing check leads to, mends nothing.
 func (s *slot) checkHealth() error {
 	reading, missing, _ := s.currentReading()
 	if len(missing) > 0 {
@@ -146,10 +146,14 @@ func (s *slot) checkHealth() error {
 		return fmt.Errorf("idle: it reads %v, which no rule of plugins[%s].grant lets it list and watch", reading.denied,
 			s.plugin)
 	}
-	if err := s.Quarantined(); err != nil {
-		return fmt.Errorf("quarantined: load another version, or run windlass release %s: %w", s.Name(), err)
+	why, probe := s.Quarantined()
+	switch {
+	case why == nil:
+		return nil
+	case probe.IsZero():
+		return fmt.Errorf("quarantined: load another version, or run windlass release %s: %w", s.Name(), why)
 	}
-	return nil
+	return fmt.Errorf("quarantined: one key is tried now and then, and it comes back when that goes well; or load another version, or run windlass release %s: %w", s.Name(), why)
 }
 
 // errStarting is what readiness says of a controller whose caches aren't filled.

@@ -84,6 +84,10 @@ func (i *inspector) scrape() metrics.Scrape {
 	for _, h := range i.roster.all() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 		now.Held[h.name] = heldBy(h.limits.memory)
+		for _, x := range h.slots.all() {
+			now.Controllers = append(now.Controllers, metrics.ControllerScrape{Name: x.Name(), Aside: x.Aside(),
+				Degraded: x.Degraded() != nil})
+		}
 	}
 	if failed, ok := i.stores.monitors.errorCount(); ok {
 		now.Unlisted = &failed
@@ -120,9 +124,16 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 		c.Resync = p.Round(time.Second).String()
 	}
 	reading, missing, _ := s.currentReading()
-	switch quarantined := s.Quarantined(); {
+	c.Aside = s.Aside()
+	degraded := s.Degraded()
+	switch quarantined, probe := s.Quarantined(); {
 	case quarantined != nil:
 		c.State, c.Message = "Quarantined", quarantined.Error()
+		if !probe.IsZero() {
+			c.Probe = &probe
+		}
+	case degraded != nil:
+		c.State, c.Message = "Degraded", degraded.Error()
 	case len(missing) > 0 || len(reading.denied) > 0:
 		c.State, c.Message = "Idle", s.checkHealth().Error()
 	case !s.started.Load():

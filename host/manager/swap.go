@@ -35,12 +35,12 @@ func (h *hosted) swap(ctx context.Context, k *config.Configuration, c *choice) e
 		return errors.Join(fmt.Errorf("plugin %s: %w", c.Name, err), next.close())
 	}
 
-	was, t := h.present, h.trial
+	was, before, t := h.present, h.before, h.trial
 	if !same {
-		t = &trial{left: trialSyncs, over: make(chan error, 1)}
+		before, t = was, &trial{left: trialSyncs, over: make(chan error, 1)}
 	}
 
-	h.switchTo(next, t)
+	h.switchTo(next, t, before)
 	if same {
 		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", shortDigest(next.Digest))
 		h.m.metrics.Swaps.WithLabelValues(c.Name, "reconfigured").Inc()
@@ -85,8 +85,8 @@ func (g *generation) revoke() {
 }
 
 // switchTo has all slots of a plugin begin their syncs on a generation, starts those that are new, ends those that it
-// doesn't have, and wakes all keys.
-func (h *hosted) switchTo(g *generation, t *trial) {
+// doesn't have, and wakes all keys. If it is on trial, before is the generation to fall back on.
+func (h *hosted) switchTo(g *generation, t *trial, before *generation) {
 	k := h.m.applied.Load().config
 	h.limits.setBounds(k.Plugin(h.name), g)
 	h.mu.Lock()
@@ -105,7 +105,7 @@ func (h *hosted) switchTo(g *generation, t *trial) {
 			v.Writer.Lead()
 		}
 		if s.Current() != v {
-			s.Swap(v, t.syncObserver())
+			s.Swap(v, t.ofController(name, before))
 		}
 		s.setReading(g.readings[name], g.loaded.Missing)
 		if s.stop == nil {

@@ -100,7 +100,7 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 	s := h.newSlot(k, v)
 	h.slots.put(s)
 	if h.trial != nil {
-		s.Swap(v, h.trial.syncObserver()) // it goes on with the next term
+		s.Swap(v, h.trial.ofController(s.Name(), h.before)) // it goes on with the next term
 	}
 
 	v.Writer.Anew()

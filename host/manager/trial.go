@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/state"
 )
 
@@ -26,12 +27,16 @@ type trial struct {
 	done bool
 }
 
-// syncObserver returns what a trial has to be told of each sync; nil without a trial.
-func (t *trial) syncObserver() func(failed error) bool {
+// ofController returns the trial of one controller; nil without a trial. before is what it would fall back on.
+func (t *trial) ofController(name string, before *generation) *controller.Trial {
 	if t == nil {
 		return nil
 	}
-	return t.countSync
+	x := &controller.Trial{Synced: t.countSync}
+	if before != nil && len(before.loaded.Missing) == 0 {
+		x.Before = before.versions[name]
+	}
+	return x
 }
 
 // countSync counts a sync, and reports whether the trial goes on.
@@ -107,6 +112,9 @@ func (h *hosted) takeFallback() *generation {
 	old := h.before
 	if h.trial != nil {
 		h.trial.endTrial()
+		for _, s := range h.slots.all() {
+			s.EndTrial() // which asks the old one's versions no more
+		}
 	}
 	h.before, h.trial = nil, nil
 	return old
@@ -133,7 +141,7 @@ func (h *hosted) rollBack(failed error) {
 	h.m.history.noteTrialEnd(h.name, state.SwapRolledBack, failed)
 	g.revoke()
 	h.restore(back)
-	h.switchTo(back, nil)
+	h.switchTo(back, nil, nil)
 	h.drain(g)
 	if back != old {
 		h.drain(old)

@@ -47,7 +47,7 @@ func New(r *prometheus.Registry) *Metrics {
 	m.syncs = f.counter("windlass_syncs_total",
 		"Syncs by result: ok, error (an effect failed or the plugin said so), trap, refused, performed "+
 			"(trapped after a write), stale (put off until the cache shows the key's last writes), deferred "+
-			"(put off until the plugin's budget has deletes again), panic (a bug of Windlass's: the controller is quarantined).",
+			"(put off until the plugin's budget has deletes again), panic (a bug of Windlass's).",
 		"controller", "result")
 	m.resyncs = f.counter("windlass_resyncs_total",
 		"Keys that were synced because the resync period was over, and not because something had happened.",

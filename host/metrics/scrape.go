@@ -17,8 +17,16 @@ type Scrape struct {
 	Held map[string]map[string]int64
 	// MissingImages is how many plugins there are whose image isn't there.
 	MissingImages int
+	Controllers   []ControllerScrape
 	// Unlisted is how often a resource couldn't be listed; nil: nobody has views over all resources.
 	Unlisted *int64
+}
+
+// ControllerScrape is what a controller is like at a scrape.
+type ControllerScrape struct {
+	Name     string
+	Aside    int // keys that are set aside
+	Degraded bool
 }
 
 // Look registers the metrics that are looked up at each scrape, by now.
@@ -33,7 +41,7 @@ type collector struct {
 type looked struct {
 	objects, bytes, synced, queued, version scraped // by resource
 	droppedLogBytes, missingImages, build   scraped
-	held, unlisted                          scraped
+	held, unlisted, aside, degraded         scraped
 }
 
 func newLooked(f *families) looked {
@@ -58,6 +66,11 @@ func newLooked(f *families) looked {
 			"Bytes that are held on a plugin's behalf, of plugins[].budget.memory, by what for.", "plugin", "use"),
 		missingImages: f.scraped(gauge, "windlass_missing_images",
 			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
+		aside: f.scraped(gauge, "windlass_keys_set_aside",
+			"Keys of a built-in controller that are tried only every few minutes, because the sandbox gave up their last "+
+				"syncs, or these were refused.", "controller"),
+		degraded: f.scraped(gauge, "windlass_controller_degraded",
+			"Whether nearly all keys of a built-in controller are set aside.", "controller"),
 		unlisted: f.scraped(counter, "garbagecollector_controller_resources_sync_error_total",
 			"[ALPHA] Number of garbage collector resources sync errors"),
 		build: f.scraped(gauge, "kubernetes_build_info",
@@ -71,7 +84,7 @@ func newLooked(f *families) looked {
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	l := c.looked
 	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes,
-		l.held, l.missingImages, l.build, l.unlisted} {
+		l.held, l.missingImages, l.build, l.unlisted, l.aside, l.degraded} {
 
 		to <- x.desc
 	}
@@ -98,6 +111,10 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		for use, bytes := range uses {
 			l.held.give(to, float64(bytes), plugin, use)
 		}
+	}
+	for _, c := range now.Controllers {
+		l.aside.give(to, float64(c.Aside), c.Name)
+		l.degraded.give(to, boolValue(c.Degraded), c.Name)
 	}
 	l.missingImages.give(to, float64(now.MissingImages))
 	if now.Unlisted != nil {

@@ -1,16 +1,22 @@
 package state
 
-import "github.com/windlass-dev/windlass/host/controller"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/host/controller"
+)
 
 // ControllerStatus is what is known of a controller that runs here.
 type ControllerStatus struct {
 	Name   string `json:"name"`
 	Plugin string `json:"plugin"`
 	Digest string `json:"digest"`
-	// State is Running, Starting, Idle or Quarantined; Message says why, or what a running controller can't read any
-	// more.
+	// State is Running, Starting, Standby, Idle, Degraded or Quarantined; Message says why, or what a running controller
+	// can't read any more.
 	State   string `json:"state"`
 	Message string `json:"message,omitempty"`
+	// Probe is when a quarantined controller is tried with one key; nil: not by itself.
+	Probe *time.Time `json:"probe,omitempty"`
 	// Queue is how many keys wait for one of the Workers, Syncing how many are being synced.
 	Queue   int    `json:"queue"`
 	Workers int    `json:"workers"`
@@ -22,6 +28,9 @@ type ControllerStatus struct {
 	// keys wait for the cache.
 	Failing int `json:"failing"`
 	Parked  int `json:"parked"`
+	// Aside is how many of a built-in controller's keys are tried only seldom, because the sandbox gave up their last
+	// syncs, or these were refused.
+	Aside int `json:"aside,omitempty"`
 	// Oldest is the failing key that has been so for longest.
 	Oldest *controller.Stuck `json:"oldest,omitempty"`
 	// Causes are why keys are failing, those of most keys first; ten at most.

@@ -84,8 +84,16 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 
 	switch {
 	case c.State == "Quarantined":
-		add(Bad, "is quarantined: "+c.Message,
-			"windlass record "+c.Name+" saves its last syncs; load another version, or windlass release "+c.Name)
+		do := "windlass record " + c.Name + " saves its last syncs; load another version, or windlass release " + c.Name
+		if c.Probe != nil {
+			do += fmt.Sprintf(". One key is tried in %s, and it comes back when that goes well.",
+				max(c.Probe.Sub(s.Process.Now), 0).Round(time.Second))
+		}
+		add(Bad, "is quarantined: "+c.Message, do)
+	case c.State == "Degraded":
+		add(Bad, fmt.Sprintf("is degraded: nearly all of its keys fail, and %s set aside: %s", counted(c.Aside, "key"),
+			c.Message), "windlass record "+c.Name+" saves its last syncs, for a bug report; what fails is tried again every "+
+			"few minutes, or at once after windlass release "+c.Name)
 	case c.State == "Idle":
 		add(Bad, c.Message, "")
 	case c.State == "Starting" && s.Process.Now.Sub(s.Process.Started) > startingMax:

@@ -249,7 +249,7 @@ func (s *Syncer) callGuest(ctx context.Context) error {
 	}
 
 	o.Effects += len(a.Effects)
-	if err := s.checkAnswer(a); err != nil {
+	if err := s.checkAnswer(a, s.session.Check); err != nil {
 		o.Result, o.Failed = Refused, err
 		return err
 	}
@@ -305,8 +305,8 @@ func (s *Syncer) permit(all []abi.Effect) error {
 // updatesMax bounds the updates of metrics in an answer, which the host adds up one by one.
 const updatesMax = 10_000
 
-// checkAnswer reports whether the answer may be accepted, before anything of it is.
-func (s *Syncer) checkAnswer(a *abi.SyncResponse) error {
+// checkAnswer reports whether the answer may be accepted, before anything of it is; check looks at its effects.
+func (s *Syncer) checkAnswer(a *abi.SyncResponse, check func([]abi.Effect) error) error {
 	t, size := s.target, len(a.State)
 	switch {
 	case len(a.Metrics) > updatesMax:
@@ -327,5 +327,5 @@ func (s *Syncer) checkAnswer(a *abi.SyncResponse) error {
 	if err := s.refuse(a.Effects); err != nil {
 		return err
 	}
-	return s.session.Check(a.Effects) // its error names the plugin
+	return check(a.Effects) // its error names the plugin
 }

@@ -134,7 +134,7 @@ func statusText(s *state.Status, health string) string {
 	}
 
 	var states []string
-	for _, name := range []string{"Running", "Starting", "Standby", "Idle", "Quarantined"} {
+	for _, name := range []string{"Running", "Starting", "Standby", "Idle", "Degraded", "Quarantined"} {
 		if n := by[name]; n > 0 {
 			states = append(states, fmt.Sprintf("%d %s", n, strings.ToLower(name)))
 		}
