@@ -45,7 +45,6 @@ func (f *failures) note(k Key, took time.Duration) {
 
 // setAside holds a key of a built-in controller back whose sync has failed, and reports how long.
 func (c *Controller) setAside(k Key) time.Duration {
-	c.limiter.When(k) // counts the attempt; its own wait is shorter at first, and longer in the end
 	wait := asideMost
 	c.mu.Lock()
 	if x := c.failures.keys[k]; x != nil {
@@ -78,6 +77,22 @@ func (c *Controller) asideWait(v *Version, k Key) time.Duration {
 	}
 	f.pace = now.Add(asideShare * x.took)
 	return 0
+}
+
+// triesOf is how many syncs of a key have failed in a row, as far as that is known. The caller holds the lock.
+func (c *Controller) triesOf(k Key) int {
+	n := c.queue.NumRequeues(k)
+	if x := c.failures.keys[k]; x != nil && c.version.BuiltIn {
+		n += x.tries
+	}
+	return n
+}
+
+// attempt is what a sync is told of those that failed before it.
+func (c *Controller) attempt(k Key) int32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int32(c.triesOf(k))
 }
 
 // Aside is how many keys of a built-in controller are set aside.

@@ -168,7 +168,7 @@ func (c *Controller) WakeAsked(k Key, itself bool) {
 		c.asked[k] = true
 		c.Memory.Add(budget.Keys, keySize(k))
 	}
-	failed := c.queue.NumRequeues(k) + c.traps[k]
+	failed := c.triesOf(k) + c.traps[k]
 	c.mu.Unlock()
 	if failed == 0 {
 		c.Wake(k)

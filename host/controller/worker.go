@@ -121,7 +121,7 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	start := time.Now()
 	w.version = v
 	w.turn = syncer.Turn{
-		Key: key, Now: c.Wall(), Attempt: int32(c.queue.NumRequeues(key)), Metrics: v.Metrics, Log: w.log,
+		Key: key, Now: c.Wall(), Attempt: c.attempt(key), Metrics: v.Metrics, Log: w.log,
 		Witnesses: w.turn.Witnesses,
 	}
 	w.recording = v.Recorder.Begin(key, start)

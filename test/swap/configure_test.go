@@ -27,6 +27,11 @@ var (
 // createSet makes a set of pods, with no deployment above it.
 func (w *world) createSet(name string, replicas int32, labels map[string]string) {
 	w.t.Helper()
+	w.createSetIn(namespace, name, replicas, labels)
+}
+
+func (w *world) createSetIn(namespace, name string, replicas int32, labels map[string]string) {
+	w.t.Helper()
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.ReplicaSetSpec{Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},

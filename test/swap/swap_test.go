@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -413,16 +414,22 @@ func TestEnablement(t *testing.T) {
 	w.eventually("nothing is refused any more", func() (bool, string) { s := w.m.Status(t).Refused; return s == "", s })
 }
 
-// A plugin that keeps trapping is set aside by name, the others run on, and a new version brings it back.
+// A plugin that isn't built in and traps with all its keys, in several namespaces, is set aside by name, the others run
+// on, and a new version brings it back.
 func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "deployment", "replicaset", "serviceaccount")
 	w.placeModule("replicaset", brokenModule(t))
 	w.startManager()
-	for _, name := range []string{"a", "b", "c", "d"} {
-		w.createDeployment(name, 1)
+	w.createDeployment("a", 1)
+	for _, n := range []string{"b", "c", "d"} {
+		if _, err := w.client.CoreV1().Namespaces().Create(t.Context(),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		workload.CreateDeployment(t, w.client, n, workload.Deployment(n, 1))
 	}
-	state := func() string {
+	stateOf := func() string {
 		for _, c := range w.m.Status(t).Controllers {
 			if c.Name == "replicaset-controller" {
 				return c.State
@@ -430,7 +437,7 @@ func TestQuarantine(t *testing.T) {
 		}
 		return ""
 	}
-	w.eventually("it is quarantined", func() (bool, string) { return state() == "Quarantined", state() })
+	w.eventually("it is quarantined", func() (bool, string) { return stateOf() == "Quarantined", stateOf() })
 	if code, _ := w.m.Do(t, http.MethodGet, "/healthz/replicaset-controller"); code == http.StatusOK {
 		t.Error("its health check passes")
 	}
@@ -443,18 +450,24 @@ func TestQuarantine(t *testing.T) {
 		return err == nil && len(l.Items) == 1, fmt.Sprint(err)
 	})
 
+	if !slices.ContainsFunc(w.m.Status(t).Troubles, func(x state.Trouble) bool {
+		return x.Level == state.Bad && strings.Contains(x.What, "is quarantined") && strings.Contains(x.Do, "One key is tried in")
+	}) {
+		t.Errorf("the status tells %+v", w.m.Status(t).Troubles)
+	}
+
 	t.Log("a command releases it, and it fails again")
 	if code, b := w.m.Do(t, http.MethodPost,
 		"/windlass/v1/controllers/replicaset-controller/release"); code != http.StatusOK {
 		t.Fatalf("%d %s", code, b)
 	}
-	w.eventually("it is quarantined again", func() (bool, string) { return state() == "Quarantined", state() })
+	w.eventually("it is quarantined again", func() (bool, string) { return stateOf() == "Quarantined", stateOf() })
 
 	t.Log("a version that works")
 	w.placeModule("replicaset", variant(t, "replicaset", 1))
 	w.m.Reload()
 	w.awaitPods("e", 2)
-	w.eventually("it runs", func() (bool, string) { return state() == "Running", state() })
+	w.eventually("it runs", func() (bool, string) { return stateOf() == "Running", stateOf() })
 }
 
 // A shadow that wants one pod more shows exactly that, and writes nothing; one that is the same shows nothing.
