@@ -198,7 +198,7 @@ func releaseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "release CONTROLLER",
 		Short: "End a controller's quarantine",
-		Long:  "End the quarantine of a controller whose plugin kept failing. If it goes on failing, it is quarantined again; a new version of the plugin ends a quarantine as well.",
+		Long:  "End the quarantine of a controller whose plugin kept failing. If it goes on failing, it is quarantined again; a new version of the plugin ends a quarantine as well. Of a built-in controller, which is never quarantined, the keys that are set aside are tried at once.",
 		Example: `  windlass get controllers
   windlass release deployment-controller`,
 		Args: cobra.ExactArgs(1),

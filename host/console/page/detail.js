@@ -8,7 +8,7 @@ function stuckTable(keys, now, withController) {
     const next = k.next ? (seconds(now, k.next) > 0 ? `in ${age(seconds(now, k.next))}` : "now") : k.state === "given up" ? "when it changes" : "–";
     const r = [
       { of: el("button", { type: "button", class: "link", onclick: () => go({ controller: k.controller, key: k.key }) }, k.key) },
-      { of: k.state, class: k.state === "failing" || k.state === "given up" ? "bad" : k.state === "waiting" ? "" : "warn" },
+      { of: k.state, class: k.state === "failing" || k.state === "set aside" || k.state === "given up" ? "bad" : k.state === "waiting" ? "" : "warn" },
       { of: k.tries ? String(k.tries) : "–", class: "num" },
       { of: age(seconds(k.since, now)), class: "num" },
       next,
