@@ -25,6 +25,7 @@ func TestTroubles(t *testing.T) {
 			{Name: "hastes", State: "Running", Restless: 2, Hastiest: &controller.Stuck{
 				Key: "a/b", State: controller.Restless, Tries: 12, Error: "asks for the next sync in 1ns"}},
 			{Name: "bad", State: "Quarantined", Message: "trap"},
+			{Name: "ails", State: "Degraded", Message: "trap", Aside: 7},
 			{Name: "idle", State: "Idle", Message: "settings are missing"},
 			{Name: "starts", State: "Starting", Message: "waits for its caches"},
 		},
@@ -43,7 +44,7 @@ func TestTroubles(t *testing.T) {
 			t.Errorf("says too little: %+v", x)
 		}
 	}
-	want := "bad configuration, bad mine, bad plugins, bad bad, bad idle, bad starts, bad cut, " +
+	want := "bad configuration, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
 		"warning hastes, warning fails, warning old, warning full, note shadowed"
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("got %s, want %s", g, want)
