@@ -19,8 +19,8 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// A plugin that isn't built in is set aside when it is to blame: for what its manifest doesn't have over a few keys, for
-// traps only if nearly all keys of several namespaces fail. One that is built in never is.
+// A plugin that isn't built in is set aside when it is to blame: for what its manifest doesn't have over a few keys,
+// for traps only if nearly all keys of several namespaces fail. One that is built in never is.
 func TestWhatIsQuarantined(t *testing.T) {
 	trap, wants, panicked := errors.New("it trapped"), undeclared(t), &syncer.PanicError{Plugin: "p", Controller: "c"}
 	for _, x := range []struct {

@@ -136,7 +136,7 @@ func (s *slot) stopAndWait() {
 }
 
 // checkHealth fails a controller that can't start for want of a setting, or that is quarantined; it stays healthy while
-// single keys fail, and one that is built in also while all do: a restart, which a failing check leads to, mends nothing.
+// single keys fail, and one that is built in also while all do: a restart, to which that would lead, mends nothing.
 func (s *slot) checkHealth() error {
 	reading, missing, _ := s.currentReading()
 	if len(missing) > 0 {

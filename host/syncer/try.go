@@ -14,7 +14,9 @@ var errReached = errors.New("it performs what isn't known")
 // Try has the guest sync the key that was prepared, and does nothing of what it wants. The error is why [Syncer.Sync]
 // would have refused its answer, or why there is none. answer returns what performs are answered with; where it has
 // none, the call ends, and well, if the perform may be done.
-func (s *Syncer) Try(ctx context.Context, answer func(in []byte, p *abi.PerformRequest) (out []byte, ok bool)) (err error) {
+func (s *Syncer) Try(ctx context.Context, answer func(in []byte, p *abi.PerformRequest) (out []byte, ok bool)) (
+	err error) {
+
 	if s.unready != nil {
 		return s.unready
 	}
