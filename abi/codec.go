@@ -50,6 +50,9 @@ func AppendRequest(b []byte, r *SyncRequest) []byte {
 		if v.Guarded {
 			b = appendInt(b, 5, 1)
 		}
+		for _, r := range v.Unlisted {
+			b = wire.AppendString(b, 6, r) // an empty one, too: it is an element
+		}
 	}
 
 	return b
@@ -66,6 +69,9 @@ func sizeView(v *ViewData) int {
 	}
 	for i := range v.Objects {
 		n += sizeNested(sizeObject(&v.Objects[i]))
+	}
+	for _, r := range v.Unlisted {
+		n += sizeNested(len(r))
 	}
 	return n
 }

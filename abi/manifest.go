@@ -219,6 +219,10 @@ type View struct {
 	// first. So the view may be read from caches that aren't complete yet, where a key with any other view waits until
 	// they are.
 	Partial bool `json:"partial,omitempty"`
+	// Lenient says, of a view over all resources, that the plugin goes on without those that can't be listed: half a
+	// minute after such a resource was asked for first, the view is delivered with what the others have, and its
+	// "unlisted" names the resource. Any other view waits until it can be listed.
+	Lenient bool `json:"lenient,omitempty"`
 	// Count delivers the number of objects in place of the objects, and stops counting at this number; 1 asks only whether
 	// there is one.
 	Count int32 `json:"count,omitempty"`

@@ -68,6 +68,7 @@ var view = table[View](
 	member("lazy", wire.Bool, unsafe.Offsetof(View{}.Lazy), nil),
 	member("askBy", wire.Rep|wire.String, unsafe.Offsetof(View{}.AskBy), nil),
 	member("partial", wire.Bool, unsafe.Offsetof(View{}.Partial), nil),
+	member("lenient", wire.Bool, unsafe.Offsetof(View{}.Lenient), nil),
 	member("count", wire.Int32, unsafe.Offsetof(View{}.Count), nil),
 	member("quiet", wire.Rep|wire.String, unsafe.Offsetof(View{}.Quiet), nil),
 	member("quietOn", wire.Rep|wire.String, unsafe.Offsetof(View{}.QuietOn), nil),

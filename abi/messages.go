@@ -59,6 +59,8 @@ type ViewData struct {
 	Objects      []ObjectData
 	Count        int64 // of a count view
 	Guarded      bool  // the guard didn't hold: the view was not looked at
+	// Unlisted are the resources whose objects a lenient view may lack, because they can't be listed.
+	Unlisted []string
 }
 
 // ObjectData is one object: its projected wire bytes, in which the resource version may be old, beside its resource

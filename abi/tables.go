@@ -29,7 +29,8 @@ var viewData = table[ViewData](
 	field(2, wire.String, unsafe.Offsetof(ViewData{}.StoreVersion), nil),
 	field(3, wire.Rep|wire.Message, unsafe.Offsetof(ViewData{}.Objects), &objectData),
 	field(4, wire.Int64, unsafe.Offsetof(ViewData{}.Count), nil),
-	field(5, wire.Bool, unsafe.Offsetof(ViewData{}.Guarded), nil))
+	field(5, wire.Bool, unsafe.Offsetof(ViewData{}.Guarded), nil),
+	field(6, wire.Rep|wire.String, unsafe.Offsetof(ViewData{}.Unlisted), nil))
 
 var syncRequest = table[SyncRequest](
 	field(1, wire.Int32, unsafe.Offsetof(SyncRequest{}.Controller), nil),

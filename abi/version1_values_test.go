@@ -36,6 +36,9 @@ func toThePlugin() []value {
 				{View: 2, Guarded: true},
 			},
 		}},
+		{name: "request-without-the-unlisted", message: &SyncRequest{Key: key, Views: []ViewData{
+			{View: 0, Count: 1, Unlisted: []string{"example.com/v1/gears", "metrics.example.com/v1beta1/*"}},
+		}}},
 		{name: "request-of-a-key", message: &SyncRequest{Key: KeyRef{Name: "default"}}},
 		{name: "request-without-anything", message: &SyncRequest{}},
 	}
@@ -229,9 +232,15 @@ func version1Manifests() map[string]*Manifest {
 			Names: []string{"web"}}},
 	}}}
 
+	lenient := &Manifest{Name: "lenient", Version: "1.0.0", Controllers: []Controller{{
+		Name: "lenient-controller", Views: []View{{Name: "all", Resource: Resource{Name: "*"},
+			Fields: []string{"metadata.name"}, Lenient: true}},
+	}}}
+
 	return map[string]*Manifest{
-		"manifest-small":  small,
-		"manifest-scoped": scoped,
+		"manifest-lenient": lenient,
+		"manifest-small":   small,
+		"manifest-scoped":  scoped,
 		"manifest": {
 			Name: "everything", Version: "1.2.3", Description: "Has every member <& more> that a manifest can have.",
 			StateVersion: 2, Memory: 8 << 20,

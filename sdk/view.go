@@ -83,6 +83,10 @@ func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max);
 // view is delivered while caches are still being filled; a key with any other waits for the caches that it looks into.
 func (v *View[T, P]) Partial() *View[T, P] { v.s.view.Partial = true; return v }
 
+// Lenient says, of a view over all resources, that the plugin goes on without those that can't be listed: after half a
+// minute the view is delivered with what the others have, and [View.Unlisted] names those.
+func (v *View[T, P]) Lenient() *View[T, P] { v.s.view.Lenient = true; return v }
+
 // Quiet names paths whose changes wake no key; without paths, the whole view is quiet.
 func (v *View[T, P]) Quiet(paths ...string) *View[T, P] {
 	if len(paths) == 0 {
@@ -156,6 +160,10 @@ func (v *View[T, P]) Count(c *Call) int { return int(c.viewData(&v.s).Count) }
 
 // Guarded reports that the view's guard didn't hold, so that nothing was looked at.
 func (v *View[T, P]) Guarded(c *Call) bool { return c.viewData(&v.s).Guarded }
+
+// Unlisted returns, of a lenient view, the resources whose objects it may lack, because they can't be listed. The key is
+// synced again when one of them can be.
+func (v *View[T, P]) Unlisted(c *Call) []string { return c.viewData(&v.s).Unlisted }
 
 // Version is the resource version up to which the view is known to be current.
 func (v *View[T, P]) Version(c *Call) string { return c.viewData(&v.s).StoreVersion }

@@ -37,6 +37,8 @@ type Case struct {
 	// Discovery is what the API server serves, in place of the definitions in the plugin's folder crd. Objects may be of
 	// its kinds too.
 	Discovery *Discovery `json:"discovery,omitempty"`
+	// Unlisted are resources that can't be listed, without whose objects lenient views are delivered.
+	Unlisted []string `json:"unlisted,omitempty"`
 	// Want is what the sync should do; nil: the case doesn't say.
 	Want *Output `json:"want,omitempty"`
 

@@ -88,6 +88,11 @@ func (c *Case) stage(g guest.Guest, cut bool, more []abi.View) (*stage, error) {
 	if s.plan, err = compile(m.Controllers[s.index], cut, more); err != nil {
 		return nil, err
 	}
+	unlisted, err := c.unlistedResources()
+	if err != nil {
+		return nil, err
+	}
+	s.plan.SetCurrency(unlisted)
 	read, err := Masks(&m.Controllers[s.index])
 	if err != nil {
 		return nil, err

@@ -88,6 +88,11 @@ func (x *recorded) addView(v *abi.ViewData) error {
 	if v.Count > int64(len(v.Objects)) {
 		x.leaveOut("the view %s counted %d objects, which the sync didn't get", x.views[v.View].Name, v.Count)
 	}
+	for _, r := range v.Unlisted {
+		if !slices.Contains(x.c.Unlisted, r) {
+			x.c.Unlisted = append(x.c.Unlisted, r)
+		}
+	}
 	for i := range v.Objects {
 		if _, err := x.addObject(&x.c.Objects, x.views[v.View].Resource, &v.Objects[i]); err != nil {
 			return err

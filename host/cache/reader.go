@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/windlass-dev/windlass/host/schema"
 )
@@ -15,13 +16,14 @@ type Reader struct {
 	filter   *Filter
 	became   func()
 	current  atomic.Bool
-	doubted  bool // guarded, as the next, by the resource's mu
-	expired  bool // until the resource is listed again
+	doubted  bool      // guarded, as the next two, by the resource's mu
+	expired  bool      // until the resource is listed again
+	since    time.Time // when it became what it is now: current, or not
 	release  func()
 }
 
 func newReader(r *resource, mask *schema.Mask, w Want) *Reader {
-	x := &Reader{resource: r, mask: mask, filter: w.Filter, became: w.Current}
+	x := &Reader{resource: r, mask: mask, filter: w.Filter, became: w.Current, since: time.Now()}
 	x.release = sync.OnceFunc(func() { r.release(x) })
 	return x
 }
@@ -30,6 +32,19 @@ func newReader(r *resource, mask *schema.Mask, w Want) *Reader {
 // it: what isn't in the store isn't in the cluster. A store that is young, that is about to be replaced by a wider one,
 // or that may be from before a Lease was taken isn't current.
 func (x *Reader) Current() bool { return x.current.Load() }
+
+// Lacking returns since when the reader hasn't been current; zero: it is.
+func (x *Reader) Lacking() (since time.Time) {
+	if x.Current() {
+		return time.Time{}
+	}
+	x.resource.mu.Lock()
+	defer x.resource.mu.Unlock()
+	if x.Current() {
+		return time.Time{}
+	}
+	return x.since
+}
 
 // Doubt has the reader not be current until Trust: somebody may know of later versions than the store does.
 func (x *Reader) Doubt() { x.setFlag(&x.doubted, true) }
@@ -59,7 +74,11 @@ func (x *Reader) Release() { x.release() }
 func (r *resource) updateReaders() {
 	for x := range r.readers {
 		now := r.feed != nil && r.feed.synced && !x.doubted && !x.expired && r.feed.selection.coversReader(x.mask, x.filter)
-		if was := x.current.Swap(now); !now || was {
+		was := x.current.Swap(now)
+		if was != now {
+			x.since = time.Now()
+		}
+		if !now || was {
 			continue
 		}
 		r.wakeWaiting()

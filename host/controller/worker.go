@@ -164,6 +164,9 @@ func (w *worker) syncNext(ctx context.Context) bool {
 			"stack", string(p.Stack))
 	}
 
+	if y == nil {
+		c.noteLacking(v, key, w.syncer.Snapshot())
+	}
 	switch {
 	case y != nil:
 		c.parkUntilCurrent(v, key, y)

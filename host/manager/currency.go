@@ -1,6 +1,10 @@
 package manager
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -27,6 +31,22 @@ func (x *currency) Current(r abi.Resource) (abi.Resource, bool) {
 // Lost is for the version's plan.
 func (x *currency) Lost(r abi.Resource) bool { return x.stores.monitors.isLost(r) }
 
+// Lacking is for the version's plan.
+func (x *currency) Lacking() (unlisted []abi.Resource, young abi.Resource, wait time.Duration) {
+	if x.all == nil {
+		return nil, young, 0
+	}
+	now := time.Now()
+	for _, u := range x.all.unlisted() {
+		if left := settleMax - now.Sub(u.since); left > wait {
+			young, wait = u.Resource, left
+		} else if left <= 0 {
+			unlisted = append(unlisted, u.Resource)
+		}
+	}
+	return unlisted, young, wait
+}
+
 // parts are a reader's of the resources that all views look into, in the place of their stores as one.
 type parts map[abi.Resource]*cache.Reader
 
@@ -47,4 +67,25 @@ func (r *reader) current(of abi.Resource) (abi.Resource, bool) {
 		}
 	}
 	return of, true
+}
+
+// unlisted is a resource whose store isn't current for somebody.
+type unlisted struct {
+	abi.Resource
+	since time.Time
+}
+
+// unlisted returns the resources whose stores aren't current for views over all of them, in the order of their names.
+func (r *reader) unlisted() (all []unlisted) {
+	parts := r.parts.Load()
+	if parts == nil {
+		return nil
+	}
+	for name, p := range *parts {
+		if since := p.Lacking(); !since.IsZero() {
+			all = append(all, unlisted{name, since})
+		}
+	}
+	slices.SortFunc(all, func(a, b unlisted) int { return cmp.Compare(a.String(), b.String()) })
+	return all
 }

@@ -36,8 +36,10 @@ type ShownView struct {
 	Resource string `json:"resource"`
 	Count    int64  `json:"count,omitempty"`
 	// Guarded tells that the view wasn't looked at, because its guard didn't hold.
-	Guarded bool  `json:"guarded,omitempty"`
-	Objects []any `json:"objects,omitempty"`
+	Guarded bool `json:"guarded,omitempty"`
+	// Unlisted are the resources whose objects the view may lack, because they couldn't be listed.
+	Unlisted []string `json:"unlisted,omitempty"`
+	Objects  []any    `json:"objects,omitempty"`
 }
 
 // ShownPerformed is an effect that was performed in the middle of a sync, with its outcome.
@@ -94,7 +96,7 @@ func Show(f *File, s *Sync) (*Shown, error) {
 }
 
 func shownView(views []abi.View, v *abi.ViewData) ShownView {
-	x := ShownView{View: fmt.Sprint(v.View), Count: v.Count, Guarded: v.Guarded}
+	x := ShownView{View: fmt.Sprint(v.View), Count: v.Count, Guarded: v.Guarded, Unlisted: v.Unlisted}
 	var of abi.Resource
 	if v.View >= 0 && int(v.View) < len(views) {
 		of = views[v.View].Resource

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
@@ -17,6 +18,14 @@ type young map[abi.Resource]bool
 
 func (y young) Current(r abi.Resource) (abi.Resource, bool) { return r, !y[r] }
 func (y young) Lost(abi.Resource) bool                      { return false }
+func (y young) Lacking() (unlisted []abi.Resource, young abi.Resource, wait time.Duration) {
+	for r, lacks := range y {
+		if lacks {
+			unlisted = append(unlisted, r)
+		}
+	}
+	return unlisted, young, 0
+}
 
 // watched is a world that takes down into which stores somebody has looked.
 type watched struct {

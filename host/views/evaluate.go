@@ -24,9 +24,10 @@ type evaluation struct {
 }
 
 type evaluated struct {
-	rows    []*cache.Object
-	done    bool
-	guarded bool
+	rows     []*cache.Object
+	done     bool
+	guarded  bool
+	unlisted []abi.Resource // what a lenient view goes on without
 }
 
 // beginKey makes the evaluation one of the key, keeping its buffers.

@@ -201,6 +201,12 @@ func (p *Plan) compileView(v *view) error {
 	if v.Lazy && v.plan.overAllResources() {
 		return fmt.Errorf("a view over all resources can't be lazy: join it with the key, behind a guard")
 	}
+	if v.Lenient && !v.plan.overAllResources() {
+		return fmt.Errorf("only a view over all resources can be lenient: a controller doesn't start without a resource that it names")
+	}
+	if v.Lenient && v.Partial {
+		return fmt.Errorf("a partial view waits for no resource: it can't be lenient, too")
+	}
 	if v.Count > 0 && v.Lazy {
 		return fmt.Errorf("a lazy view can't have a count: each question says whether it wants objects or their number")
 	}

@@ -46,7 +46,7 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 		if s.x.young != nil {
 			return s.x.young
 		}
-		d.Guarded = s.x.views[i].guarded
+		d.Guarded, d.Unlisted = s.x.views[i].guarded, resourceTexts(s.x.views[i].unlisted)
 		if v.Count > 0 {
 			d.Count = min(int64(len(rows)), int64(v.Count))
 			p.tallies.delivered(p, v, key, len(rows))
@@ -96,6 +96,24 @@ func (s *Snapshot) Views() []abi.ViewData { return s.data }
 
 // Request fills the request's views.
 func (s *Snapshot) Request(dst *abi.SyncRequest) { dst.Views = append(dst.Views[:0], s.data...) }
+
+// resourceTexts returns resources as messages have them; nil for none.
+func resourceTexts(all []abi.Resource) (texts []string) {
+	for _, r := range all {
+		texts = append(texts, r.String())
+	}
+	return texts
+}
+
+// Lacks returns a resource that a view goes on without, because it can't be listed.
+func (s *Snapshot) Lacks() (r abi.Resource, ok bool) {
+	for i := range s.x.views {
+		if unlisted := s.x.views[i].unlisted; len(unlisted) > 0 {
+			return unlisted[0], true
+		}
+	}
+	return abi.Resource{}, false
+}
 
 // Rows returns the objects of a view in the order of their names: the cache's, with its wider fields.
 func (s *Snapshot) Rows(view int) []*cache.Object { return s.x.views[view].rows }

@@ -5,7 +5,8 @@
 // owners are gone is deleted; one that has an owner left loses the references to those that are gone. An owner that is
 // deleted in the foreground waits until the dependents that block it are gone, and one that is deleted with orphan
 // until they no longer refer to it. Nothing is done about what a store doesn't show unless that store is current; what
-// is in doubt is asked of the API server.
+// is in doubt is asked of the API server. A resource that can't be listed holds up none but those who let their
+// dependents go, and its own objects: who waits for dependents goes on as if it had none there.
 package garbagecollector
 
 import (
@@ -50,17 +51,17 @@ var (
 
 	blocking = sdk.Select(resource.Any,
 		sdk.Each("metadata.ownerReferences", sdk.Join("uid", items, "metadata.uid"), sdk.In("blockOwnerDeletion", "true"))).
-		Named("blocking").When(deletingWith(items, foregroundFinalizer)).Counted(1)
+		Named("blocking").When(deletingWith(items, foregroundFinalizer)).Counted(1).Lenient()
 
 	orphans = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
-		Named("orphans").Fields("metadata.ownerReferences").When(deletingWith(items, orphanFinalizer))
+		Named("orphans").Fields("metadata.ownerReferences").When(deletingWith(items, orphanFinalizer)).Lenient()
 
 	dependents = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
-			Named("dependents").When(deletingWith(owners, foregroundFinalizer)).Counted(1)
+			Named("dependents").When(deletingWith(owners, foregroundFinalizer)).Counted(1).Lenient()
 
 	circular = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid"),
 		sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.finalizers", foregroundFinalizer)).
-		Named("circular").When(deletingWith(owners, foregroundFinalizer)).Counted(1)
+		Named("circular").When(deletingWith(owners, foregroundFinalizer)).Counted(1).Lenient()
 )
 
 // Plugin is the garbagecollector module (pkg/controller/garbagecollector). Where upstream keeps a graph, each object is
@@ -160,8 +161,15 @@ func deleteItem(c *sdk.Call, item *sdk.Metadata, policy sdk.Option) error {
 	return c.Do(sdk.Delete(item, policy, gone))
 }
 
-// orphanDependents takes the object out of its dependents' owners, then lets it go.
+// orphanDependents takes the object out of its dependents' owners, then lets it go. It waits until all of them are
+// known: one that isn't would still refer to the object when that is gone, and would be deleted for it.
 func orphanDependents(c *sdk.Call, item *sdk.Metadata) error {
+	if unlisted := orphans.Unlisted(c); len(unlisted) > 0 {
+		why := "can't let dependents go until it is known which there are: " + plurals(unlisted) + " can't be listed"
+		c.Event(item, "Warning", "OrphaningWaits", why)
+		return sdk.Errors(why)
+	}
+
 	var released []sdk.Effect
 	for _, d := range orphans.List(c) {
 		e := without(d, item.UID)
@@ -182,6 +190,23 @@ func hasFinalizer(o *sdk.Metadata, finalizer string) bool {
 		}
 	}
 	return false
+}
+
+// plurals names resources as kubectl does.
+func plurals(resources []string) string {
+	var names []string
+	for _, s := range resources {
+		r, ok := abi.ParseResource(s)
+		switch {
+		case !ok || r.Name == "*": // all of a group version
+			names = append(names, s)
+		case r.Group == "":
+			names = append(names, r.Name)
+		default:
+			names = append(names, r.Name+"."+r.Group)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func groupOf(apiVersion string) string {
