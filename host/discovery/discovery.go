@@ -67,6 +67,14 @@ func (c *Client) All(ctx context.Context) (*abi.Discovery, error) {
 	return l.pluginListing(), nil
 }
 
+// Unknown returns the group versions whose discovery has failed each time so far: what they serve isn't known.
+func (c *Client) Unknown() []abi.DiscoveryFailure {
+	if l := c.lastListing(); l != nil {
+		return l.unknown()
+	}
+	return nil
+}
+
 // Kind returns the resource whose objects have the kind, in any served version, or in the preferred one for a version
 // "*". The error is a [NoMatchError] when there is none; when it can't be told, because the group version can't be
 // listed, it is another one.

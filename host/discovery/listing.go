@@ -120,6 +120,18 @@ func (l *listing) keepUnlisted(old *listing) {
 	}
 }
 
+// unknown returns the failures of group versions of which nothing is known from an older listing.
+func (l *listing) unknown() []abi.DiscoveryFailure {
+	return slices.DeleteFunc(l.allFailures(), func(f abi.DiscoveryFailure) bool {
+		for r := range l.resources {
+			if (apischema.GroupVersion{Group: r.Group, Version: r.Version}).String() == f.GroupVersion {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 // failure returns why a group version, or any version of a group, can't be listed.
 func (l *listing) failure(groupVersion string) (message string, failed bool) {
 	group, any := strings.CutSuffix(groupVersion, anyVersion)
@@ -137,12 +149,14 @@ func (l *listing) failure(groupVersion string) (message string, failed bool) {
 
 // pluginListing returns the listing as plugins get it.
 func (l *listing) pluginListing() *abi.Discovery {
-	d := &abi.Discovery{Resources: l.preferred}
+	return &abi.Discovery{Resources: l.preferred, Failures: l.allFailures()}
+}
+
+// allFailures returns the group versions that can't be listed, in their order.
+func (l *listing) allFailures() (all []abi.DiscoveryFailure) {
 	for gv, message := range l.failures {
-		d.Failures = append(d.Failures, abi.DiscoveryFailure{GroupVersion: gv, Message: message})
+		all = append(all, abi.DiscoveryFailure{GroupVersion: gv, Message: message})
 	}
-	slices.SortFunc(d.Failures, func(a, b abi.DiscoveryFailure) int {
-		return strings.Compare(a.GroupVersion, b.GroupVersion)
-	})
-	return d
+	slices.SortFunc(all, func(a, b abi.DiscoveryFailure) int { return strings.Compare(a.GroupVersion, b.GroupVersion) })
+	return all
 }

@@ -1,8 +1,6 @@
 package manager
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -25,6 +23,9 @@ func (x *currency) Current(r abi.Resource) (abi.Resource, bool) {
 	if x.all == nil {
 		return r, true
 	}
+	if u, ok := x.stores.monitors.firstUnknown(r); ok {
+		return u, false
+	}
 	return x.all.current(r)
 }
 
@@ -37,8 +38,8 @@ func (x *currency) Lacking() (unlisted []abi.Resource, young abi.Resource, wait 
 		return nil, young, 0
 	}
 	now := time.Now()
-	for _, u := range x.all.unlisted() {
-		if left := settleMax - now.Sub(u.since); left > wait {
+	for _, u := range x.stores.monitors.unlistedFor(x.all) {
+		if left := x.stores.patience - now.Sub(u.since); left > wait {
 			young, wait = u.Resource, left
 		} else if left <= 0 {
 			unlisted = append(unlisted, u.Resource)
@@ -67,25 +68,4 @@ func (r *reader) current(of abi.Resource) (abi.Resource, bool) {
 		}
 	}
 	return of, true
-}
-
-// unlisted is a resource whose store isn't current for somebody.
-type unlisted struct {
-	abi.Resource
-	since time.Time
-}
-
-// unlisted returns the resources whose stores aren't current for views over all of them, in the order of their names.
-func (r *reader) unlisted() (all []unlisted) {
-	parts := r.parts.Load()
-	if parts == nil {
-		return nil
-	}
-	for name, p := range *parts {
-		if since := p.Lacking(); !since.IsZero() {
-			all = append(all, unlisted{name, since})
-		}
-	}
-	slices.SortFunc(all, func(a, b unlisted) int { return cmp.Compare(a.String(), b.String()) })
-	return all
 }

@@ -34,6 +34,9 @@ type Options struct {
 	// Wall is the wall clock by which it is judged whether a Lease is still held, and that syncs are told; by default the
 	// system's: for tests whose clock jumps.
 	Wall func() time.Time
+	// Patience is how long a resource that can't be listed is waited for, where the controller can go on without it; by
+	// default half a minute: for tests, which would wait for that.
+	Patience time.Duration
 	// Guardian is the process that stands behind this one, and Will what it is left; 0 and nil: there is none.
 	Guardian int
 	Will     *will.Will
@@ -222,7 +225,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 		return nil, err
 	}
 
-	if m.stores, err = newStores(m.rest, m.metrics); err != nil {
+	if m.stores, err = newStores(m.rest, m.metrics, m.options.Patience); err != nil {
 		return nil, err
 	}
 	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: newIdentities(m.rest), metrics: m.metrics, recordings: m.recordings,

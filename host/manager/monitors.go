@@ -27,6 +27,8 @@ type monitors struct {
 
 	joint atomic.Pointer[views.Store]           // all stores as one, made anew when a resource comes or goes
 	lost  atomic.Pointer[map[abi.Resource]bool] // those that aren't served, while their objects are kept
+	// unknown are group versions of which discovery has told nothing yet.
+	unknown atomic.Pointer[[]unlisted]
 
 	mu      sync.Mutex // held by changes
 	readers map[*reader]struct{}
@@ -99,6 +101,7 @@ func newMonitors(s *stores) *monitors {
 		again: make(chan struct{}, 1), now: make(chan struct{}, 1),
 	}
 	x.joinStores()
+	x.unknown.Store(&[]unlisted{})
 	return x
 }
 
@@ -244,6 +247,7 @@ func (x *monitors) refresh(ctx context.Context) error {
 		klog.V(1).InfoS("Watching resource for views over all resources", "resource", a.Resource)
 	}
 
+	x.noteUnknown(x.stores.discovery.Unknown())
 	x.noteDefined()
 	for r, w := range x.watched {
 		if served[r] == nil && !groupFailed(d, r) {
@@ -421,14 +425,14 @@ func (x redefined) OnEvent(e cache.Event) {
 func (x *monitors) errorCount() (int64, bool) { return x.errors.Load(), x.used.Load() }
 
 // waitForReader waits until a reader has all there is, as long as upstream's collector does at most: a resource that
-// can't be listed by then holds up the keys that look into its store.
+// can't be listed by then holds up the keys that look into its store, those alone that can't do without.
 func (x *monitors) waitForReader(ctx context.Context, r *reader) error {
 	select {
 	case <-r.seen:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	patience, cancel := context.WithTimeout(ctx, settleMax)
+	patience, cancel := context.WithTimeout(ctx, x.stores.patience)
 	defer cancel()
 	for name, p := range *r.parts.Load() {
 		if err := p.Wait(patience); err != nil && ctx.Err() == nil {

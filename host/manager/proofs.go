@@ -8,14 +8,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
 )
 
 // proofs tell that the caches which were filled before a Lease was taken show all that its holder before has written: a
 // resource is looked at once in a term.
 type proofs struct {
-	cache    *cache.Cache
+	stores   *stores
 	currency *effects.Currency
 	kept     map[abi.Resource]bool // when the Lease was taken: what fills other caches is newer
 
@@ -25,9 +24,9 @@ type proofs struct {
 
 type proof struct{ done chan struct{} }
 
-func newProofs(c *cache.Cache, y *effects.Currency) *proofs {
-	p := &proofs{cache: c, currency: y, kept: map[abi.Resource]bool{}, of: map[abi.Resource]*proof{}}
-	for _, s := range c.Status() {
+func newProofs(x *stores, y *effects.Currency) *proofs {
+	p := &proofs{stores: x, currency: y, kept: map[abi.Resource]bool{}, of: map[abi.Resource]*proof{}}
+	for _, s := range x.cache.Status() {
 		p.kept[s.Resource] = true
 	}
 	return p
@@ -63,7 +62,7 @@ func (p *proofs) waitForReads(ctx context.Context, r *reading) error {
 		}
 	}
 
-	patience, cancel := context.WithTimeout(ctx, settleMax)
+	patience, cancel := context.WithTimeout(ctx, p.stores.patience)
 	defer cancel()
 	if err := awaitProofs(patience, others); err != nil && ctx.Err() == nil {
 		klog.InfoS("Starting although some caches may be older than the API server's state: keys that depend on them wait, " +
@@ -106,11 +105,11 @@ func (p *proofs) beginProof(ctx context.Context, r abi.Resource) *proof {
 }
 
 func (p *proofs) tryProof(ctx context.Context, r abi.Resource) bool {
-	store := p.cache.Store(r)
+	store := p.stores.cache.Store(r)
 	if store == nil || !store.Synced() {
 		return true // it isn't served
 	}
-	err := p.currency.Await(ctx, r, store, func(f func()) (func(), error) { return p.cache.Progress(r, f) })
+	err := p.currency.Await(ctx, r, store, func(f func()) (func(), error) { return p.stores.cache.Progress(r, f) })
 	if err != nil && ctx.Err() == nil {
 		klog.ErrorS(err, "Can't tell whether a cache is current, will retry", "resource", r.String())
 	}

@@ -139,6 +139,7 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 	case !s.started.Load():
 		c.State, c.Message = "Starting", s.starting(x).Error()
 	default:
+		c.Unlisted = reading.unlisted(x)
 		if err := reading.unreadable(x); err != nil {
 			c.Message = err.Error()
 		}

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,13 +28,14 @@ type stores struct {
 	discovery *discovery.Client
 	metrics   *metrics.Metrics
 	monitors  *monitors
+	patience  time.Duration // with resources that can't be listed
 
 	mu      sync.Mutex
 	routers map[abi.Resource]*router
 }
 
-func newStores(r *rest.Config, m *metrics.Metrics) (x *stores, err error) {
-	x = &stores{metrics: m, routers: map[abi.Resource]*router{}}
+func newStores(r *rest.Config, m *metrics.Metrics, patience time.Duration) (x *stores, err error) {
+	x = &stores{metrics: m, routers: map[abi.Resource]*router{}, patience: cmp.Or(patience, settleMax)}
 	if x.cache, err = cache.New(cache.Options{Config: r}); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func (m *manager) runGroup(ctx context.Context, g *group) {
 		m.changing.Unlock()
 		return
 	}
-	g.work, g.proofs = ctx, newProofs(m.stores.cache, m.leaders.currency)
+	g.work, g.proofs = ctx, newProofs(m.stores, m.leaders.currency)
 	err := m.startGroup(ctx, g)
 	m.changing.Unlock()
 	if err != nil {

@@ -17,6 +17,8 @@ type ControllerStatus struct {
 	Message string `json:"message,omitempty"`
 	// Probe is when a quarantined controller is tried with one key; nil: not by itself.
 	Probe *time.Time `json:"probe,omitempty"`
+	// Unlisted are the resources that a controller with views over all resources runs without.
+	Unlisted []Unlisted `json:"unlisted,omitempty"`
 	// Queue is how many keys wait for one of the Workers, Syncing how many are being synced.
 	Queue   int    `json:"queue"`
 	Workers int    `json:"workers"`
@@ -45,6 +47,15 @@ type ControllerStatus struct {
 	Writes Writes              `json:"writes"`
 	// Differences is how often the present shadow answered otherwise, as far as it is remembered.
 	Differences int `json:"differences,omitempty"`
+}
+
+// Unlisted is a resource that can't be listed, or "example.com/v1/*" of which discovery fails, so that it isn't known
+// which objects there are of it.
+type Unlisted struct {
+	Resource string    `json:"resource"`
+	Since    time.Time `json:"since"`
+	// Why is what the API server answers; empty: it hasn't answered.
+	Why string `json:"why,omitempty"`
 }
 
 // Syncs are how a controller's syncs ended, since the process began.

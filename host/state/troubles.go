@@ -103,6 +103,9 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 			"It goes on with what was there last. Where a definition has gone, so may the controller.")
 	}
 
+	for i := range c.Unlisted {
+		all = append(all, s.withoutUnlisted(c, &c.Unlisted[i]))
+	}
 	if r := c.Hastiest; r != nil {
 		what := fmt.Sprintf("%s slowed down, the longest %s: %s (%s)",
 			counted(c.Restless, "key"), cmp.Or(r.Key, onlyKey), r.Error, counted(r.Tries, "such sync"))
@@ -114,6 +117,15 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 			"windlass get differences --controller "+c.Name)
 	}
 	return all
+}
+
+// withoutUnlisted tells that a controller runs without a resource that can't be listed.
+func (s *Status) withoutUnlisted(c *ControllerStatus, u *Unlisted) Trouble {
+	what := fmt.Sprintf("goes on without %s, which can't be listed since %s (%s): %s", u.Resource,
+		u.Since.Format(time.RFC3339), s.Process.Now.Sub(u.Since).Round(time.Second),
+		cmp.Or(u.Why, "the API server hasn't answered"))
+	return Trouble{Warning, c.Name, what, "Mend what its answer names: keys that can't do without it wait. " +
+		"windlass get keys --controller " + c.Name}
 }
 
 // troubles are those of a plugin's versions.

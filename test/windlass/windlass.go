@@ -34,6 +34,8 @@ type Options struct {
 	Sources []plugins.Source
 	// Wall is the wall clock, by default the system's.
 	Wall func() time.Time
+	// Patience is how long resources that can't be listed are waited for, by default half a minute.
+	Patience time.Duration
 	// Flags are those that /flagz shows.
 	Flags map[string]string
 }
@@ -99,7 +101,7 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 	serving := make(chan *server.Server, 1)
 	go func() {
 		m.ended <- manager.Run(ctx, k,
-			manager.Options{Wrap: o.Wrap, Sources: o.Sources, Wall: o.Wall, Flags: o.Flags, Load: load, Reload: m.reload,
+			manager.Options{Wrap: o.Wrap, Sources: o.Sources, Wall: o.Wall, Patience: o.Patience, Flags: o.Flags, Load: load, Reload: m.reload,
 				Serving: func(s *server.Server) {
 					serving <- s
 				}})
