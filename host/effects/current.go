@@ -24,6 +24,12 @@ func NewCurrency(config *rest.Config) (*Currency, error) {
 	return &Currency{reader}, nil
 }
 
+// Probe returns why a resource can't be listed, nil if it can.
+func (c *Currency) Probe(ctx context.Context, r abi.Resource) error {
+	_, err := new(apiserver.Listing).ReadPage(ctx, c.reader, r, "", "")
+	return err
+}
+
 // busy is how long a store may take to reach the server's version by itself, as one does in which much happens, before
 // more than a page of its list is looked at.
 const busy = 100 * time.Millisecond

@@ -165,6 +165,7 @@ func (m *manager) run(told context.Context) error {
 	}
 
 	all.Go(func() { m.stores.monitors.run(held) })
+	all.Go(func() { m.stores.monitors.explainUnlisted(held) })
 	all.Go(func() { m.trimmer.Run(held) })
 
 	m.changing.Lock()

@@ -29,6 +29,7 @@ type monitors struct {
 	lost  atomic.Pointer[map[abi.Resource]bool] // those that aren't served, while their objects are kept
 	// unknown are group versions of which discovery has told nothing yet.
 	unknown atomic.Pointer[[]unlisted]
+	reasons atomic.Pointer[map[abi.Resource]string] // why resources can't be listed, as far as that was asked
 
 	mu      sync.Mutex // held by changes
 	readers map[*reader]struct{}
@@ -102,6 +103,7 @@ func newMonitors(s *stores) *monitors {
 	}
 	x.joinStores()
 	x.unknown.Store(&[]unlisted{})
+	x.reasons.Store(&map[abi.Resource]string{})
 	return x
 }
 

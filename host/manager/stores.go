@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/discovery"
+	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/views"
@@ -28,7 +29,8 @@ type stores struct {
 	discovery *discovery.Client
 	metrics   *metrics.Metrics
 	monitors  *monitors
-	patience  time.Duration // with resources that can't be listed
+	patience  time.Duration     // with resources that can't be listed
+	prober    *effects.Currency // tells why they can't be
 
 	mu      sync.Mutex
 	routers map[abi.Resource]*router
@@ -40,6 +42,9 @@ func newStores(r *rest.Config, m *metrics.Metrics, patience time.Duration) (x *s
 		return nil, err
 	}
 	if x.discovery, err = discovery.New(r); err != nil {
+		return nil, err
+	}
+	if x.prober, err = effects.NewCurrency(r); err != nil {
 		return nil, err
 	}
 	x.monitors = newMonitors(x)

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -71,23 +72,73 @@ func (x *monitors) unlistedFor(r *reader) (all []unlisted) {
 	return append(all, *x.unknown.Load()...)
 }
 
+// lacking returns the resources that the readers have waited for in vain.
+func (x *monitors) lacking() map[abi.Resource]bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	all, now := map[abi.Resource]bool{}, time.Now()
+	for r := range x.readers {
+		for _, u := range x.unlistedFor(r) {
+			if u.Name != schema.Any.Name && now.Sub(u.since) >= x.stores.patience {
+				all[u.Resource] = true
+			}
+		}
+	}
+	return all
+}
+
+// probing bounds how long an answer is waited for.
+const probing = 10 * time.Second
+
+// explainUnlisted asks why resources can't be listed, until ctx ends: a watch that brings nothing doesn't tell.
+func (x *monitors) explainUnlisted(ctx context.Context) {
+	look := time.NewTicker(x.stores.patience)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
+
+		reasons := map[abi.Resource]string{}
+		for r := range x.lacking() {
+			asked, cancel := context.WithTimeout(ctx, probing)
+			if err := x.stores.prober.Probe(asked, r); err != nil {
+				reasons[r] = err.Error()
+			}
+			cancel()
+		}
+		x.reasons.Store(&reasons)
+	}
+}
+
 // unlisted returns the resources that a version with views over all resources has gone on without, and why.
 func (r *reading) unlisted(x *stores) (all []state.Unlisted) {
-	now, caches := time.Now(), x.cache.Status()
+	now := time.Now()
 	for _, to := range r.all {
 		for _, u := range x.monitors.unlistedFor(to) {
-			if now.Sub(u.since) < x.patience {
-				continue
+			if now.Sub(u.since) >= x.patience {
+				all = append(all, state.Unlisted{Resource: u.Resource.String(), Since: u.since, Why: u.why})
 			}
-
-			y := state.Unlisted{Resource: u.Resource.String(), Since: u.since, Why: u.why}
-			for _, s := range caches {
-				if s.Resource == u.Resource && s.Err != nil {
-					y.Why = s.Err.Error()
-				}
-			}
-			all = append(all, y)
 		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+
+	reasons := map[string]string{}
+	for r, why := range *x.monitors.reasons.Load() {
+		reasons[r.String()] = why
+	}
+	for _, s := range x.cache.Status() {
+		if s.Err != nil {
+			reasons[s.Resource.String()] = s.Err.Error()
+		}
+	}
+	for i := range all {
+		u := &all[i]
+		u.Why = cmp.Or(u.Why, reasons[u.Resource])
 	}
 	return all
 }
