@@ -166,3 +166,56 @@ func TestPartialViews(t *testing.T) {
 		t.Errorf("with a store that isn't current: %v", err)
 	}
 }
+
+// slow is a world that still waits for a resource.
+type slow struct{ young }
+
+func (slow) Lacking() (unlisted []abi.Resource, young abi.Resource, wait time.Duration) {
+	return []abi.Resource{onPods}, onNodes, time.Second
+}
+
+// A lenient view waits for a time, then is delivered with the names of what it lacks; other views wait on.
+func TestLenientViews(t *testing.T) {
+	all, owned := abi.Resource{Name: "*"}, &abi.Condition{Op: abi.OpJoin, Path: "owners.uid", View: 0, ViewPath: "metadata.uid"}
+	c := &abi.Controller{Name: "c", Views: []abi.View{
+		{Name: "items", Resource: all},
+		{Name: "dependents", Resource: all, Where: owned, Lenient: true},
+	}}
+	p, w := planned(t, c)
+	key := abi.KeyRef{Resource: "v1/pods", Namespace: "a", Name: "a"}
+	var snapshot Snapshot
+	p.SetCurrency(slow{})
+	var why *Young
+	if err := p.Snapshot(w, key, &snapshot); !errors.As(err, &why) || why.Resource != onNodes || why.Wait != time.Second {
+		t.Errorf("with a store that is waited for: %v", err)
+	}
+
+	p.SetCurrency(young{onNodes: true})
+	if err := p.Snapshot(w, key, &snapshot); err != nil {
+		t.Fatalf("without a resource: %v", err)
+	}
+	var r abi.SyncRequest
+	snapshot.Request(&r)
+	if got := r.Views[1].Unlisted; len(got) != 1 || got[0] != "v1/nodes" || r.Views[0].Unlisted != nil {
+		t.Errorf("without a resource, the request has %+v", r.Views)
+	}
+	if lacks, ok := snapshot.Lacks(); !ok || lacks != onNodes {
+		t.Errorf("without a resource, the snapshot lacks %v", lacks)
+	}
+	p.SetCurrency(young{})
+	if err := p.Snapshot(w, key, &snapshot); err != nil {
+		t.Errorf("with all: %v", err)
+	}
+	if lacks, ok := snapshot.Lacks(); ok {
+		t.Errorf("with all, the snapshot lacks %v", lacks)
+	}
+
+	for what, v := range map[string]abi.View{
+		"of one resource": {Name: "pods", Resource: onPods, Lenient: true},
+		"and partial":     {Name: "all", Resource: all, Where: owned, Lenient: true, Partial: true},
+	} {
+		if _, err := Compile(&abi.Controller{Name: "c", Views: []abi.View{{Name: "items", Resource: all}, v}}); err == nil {
+			t.Errorf("a lenient view %s was taken", what)
+		}
+	}
+}

@@ -56,7 +56,8 @@ func (g *gate) wrap(c *rest.Config) {
 }
 
 // In its second term the collector takes nothing for absent that its caches don't show yet: an owner that was deleted
-// meanwhile, whose dependents are to be let go, waits for them, and all else goes on.
+// meanwhile, whose dependents are to be let go, waits for them, and all else goes on, one that waits for its dependents
+// in the foreground, too.
 func TestTheCollectorsSecondTerm(t *testing.T) {
 	t.Parallel()
 	for _, standby := range []string{"cold", "warm"} {
@@ -99,12 +100,32 @@ func secondTerm(t *testing.T, w *world, standby string) {
 	}
 	collects("first-term")
 
+	front, err := core.ServiceAccounts(ns).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "front"}}, metav1.CreateOptions{})
+	mustSucceed(t, err)
+	blocks := owned("blocks", front.UID)
+	blocks.OwnerReferences[0].Name, blocks.OwnerReferences[0].BlockOwnerDeletion = "front", new(true)
+	_, err = core.Secrets(ns).Create(t.Context(), &corev1.Secret{ObjectMeta: blocks}, metav1.CreateOptions{})
+	mustSucceed(t, err)
+
 	giveBack := w.takeLease(t, m)
+	foreground := metav1.DeletePropagationForeground
+	mustSucceed(t, core.ServiceAccounts(ns).Delete(t.Context(), "front",
+		metav1.DeleteOptions{PropagationPolicy: &foreground}))
 	orphan := metav1.DeletePropagationOrphan
 	mustSucceed(t, core.ServiceAccounts(ns).Delete(t.Context(), "owner", metav1.DeleteOptions{PropagationPolicy: &orphan}))
 	configMaps.close()
 	giveBack()
 	collects("second-term")
+	eventually(t, "the owner that waits in the foreground is gone", func() (bool, string) {
+		_, err := core.ServiceAccounts(ns).Get(t.Context(), "front", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), fmt.Sprintf("%v %+v", err, m.Status(t).Controllers)
+	})
+	eventually(t, "what it goes on without is told", func() (bool, string) {
+		s := m.Status(t)
+		return len(s.Controllers[0].Unlisted) == 1 && s.Controllers[0].Unlisted[0].Resource == "v1/configmaps",
+			fmt.Sprintf("%+v", s.Controllers)
+	})
 	if _, err := core.ServiceAccounts(ns).Get(t.Context(), "owner", metav1.GetOptions{}); err != nil {
 		t.Errorf("the owner was let go while its dependents couldn't be seen: %v", err)
 	}

@@ -75,7 +75,11 @@ func (l *Listing) ReadPage(ctx context.Context, c Client, resource abi.Resource,
 		q.Param("continue", from)
 	}
 
-	b, err := q.Do(ctx).Raw()
+	answer := q.Do(ctx)
+	if err := answer.Error(); err != nil { // which Raw wouldn't decode
+		return "", err
+	}
+	b, err := answer.Raw()
 	if err != nil {
 		return "", err
 	}
