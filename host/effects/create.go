@@ -136,7 +136,7 @@ func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Res
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	a, err := s.w.send(ctx, r)
+	a, err := s.w.send(ctx, r, s.again)
 	leave()
 	if err != nil {
 		return abi.Outcome{}, err

@@ -90,7 +90,7 @@ func TestOnClusterLostRequestsAndAnswers(t *testing.T) {
 			w.proxy.mu.Lock()
 			defer w.proxy.mu.Unlock()
 			for _, r := range w.proxy.seen {
-				if r.URL.Query().Get("timeout") != "30s" {
+				if r.URL.Query().Get("timeout") != "34s" {
 					t.Errorf("%s %s without timeout", r.Method, r.URL)
 				}
 			}

@@ -20,7 +20,7 @@ func (s *Session) get(ctx context.Context, e *abi.Effect, res *schema.Resource) 
 	}
 	r := s.request(e, res, "GET", "get")
 	r.Params = nil
-	a, err := s.w.send(ctx, r)
+	a, err := s.w.send(ctx, r, s.again)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
@@ -52,7 +52,7 @@ func (s *Session) list(ctx context.Context, e *abi.Effect, res *schema.Resource)
 	data := &abi.ViewData{}
 	size := 0
 	for {
-		a, err := s.w.send(ctx, r)
+		a, err := s.w.send(ctx, r, s.again)
 		if err != nil {
 			return abi.Outcome{}, err
 		}

@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
 
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
@@ -23,6 +20,8 @@ type answer struct {
 	body []byte
 	// repeated tells that an earlier try may have been done already.
 	repeated bool
+	// unknown is until when a try whose end isn't known may still be done; zero: each try's end is known.
+	unknown time.Time
 }
 
 // How long a lost answer is waited for before it is asked for again.
@@ -37,12 +36,20 @@ const throttledMax = 10
 // foreignLosses is how often a write to a resource that isn't built in is sent again.
 const foreignLosses = 5
 
-// send sends a request until the answer is definite or ctx ends.
+// requestMax is how long the API server takes at most for a write of one object, whatever timeout= says
+// (requestTimeoutUpperBound in apiserver pkg/endpoints/handlers/rest.go).
+const requestMax = 34 * time.Second
+
+// settleMargin is how much longer than a request's time may be until what it wrote is there: etcd may commit what it
+// was sent though nobody waits for it any more.
+const settleMargin = 5 * time.Second
+
+// send sends a request until the answer is definite, ctx ends, or it is too late to send anything again.
 //
 // An answer that was lost leaves open whether the request was done. The object's collection can't tell (the request may
 // commit after the look), so the identical request is sent again: creates have a name, updates a version, deletes a
 // UID, none can happen twice.
-func (w *Writer) send(ctx context.Context, r *apiserver.Request) (answer, error) {
+func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time) (answer, error) {
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
 	for {
@@ -64,10 +71,17 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request) (answer, error)
 			w.Metrics.Write(r.Verb, r.Resource.String(), r.Subresource, statusCodeOf(err), time.Since(start))
 		}
 
+		v := verdict(err)
+		if sent && (v == lost || v == doubtful) {
+			a.unknown = start.Add(timeout + settleMargin)
+		}
+
 		wait := time.Duration(0)
-		switch verdict(err) {
+		switch v {
 		case definite:
 			a.body = body
+			return a, err
+		case doubtful:
 			return a, err
 		case throttling:
 			if throttled++; throttled > throttledMax {
@@ -87,9 +101,14 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request) (answer, error)
 			wait = backoff
 		}
 
+		wait = wait/2 + rand.N(wait/2+1)
+		if time.Now().Add(wait).After(again) {
+			return a, err // the key's own backoff goes on, and its worker is free
+		}
+
 		tracing.From(ctx).Event("sent again", time.Now(), "", "")
 		w.log.V(2).Info("No definite answer, sending the request again", "request", r.String(), "err", err, "after", wait)
-		timer := time.NewTimer(wait/2 + rand.N(wait/2+1))
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -109,41 +128,6 @@ func statusCodeOf(err error) int {
 		return int(s.Status().Code)
 	}
 	return 0
-}
-
-// kinds of answers.
-const (
-	definite = iota
-	throttling
-	lost
-)
-
-// verdict reports whether an answer says what became of the request.
-func verdict(err error) int {
-	if err == nil || errors.As(err, new(*budget.MemoryError)) {
-		return definite
-	}
-	var s apierrors.APIStatus
-	if !errors.As(err, &s) {
-		return lost
-	}
-	status := s.Status()
-	switch status.Code {
-	case http.StatusTooManyRequests:
-		if apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
-			return definite
-		}
-		return throttling
-	case http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return lost
-	case http.StatusInternalServerError:
-		// The server's own errors are definite, but for etcd's: those (and what a proxy made up) say nothing about the write.
-		if apierrors.IsUnexpectedServerError(err) || strings.Contains(status.Message, "etcdserver:") ||
-			strings.Contains(status.Message, "context deadline exceeded") {
-			return lost
-		}
-	}
-	return definite
 }
 
 // enter begins a request that none may send whose version was revoked. Without an error the caller must leave.
@@ -166,7 +150,7 @@ func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Req
 	if !e.DryRun {
 		s.writes.Add(1)
 	}
-	a, err := s.w.send(ctx, r)
+	a, err := s.w.send(ctx, r, s.again)
 	s.reportWrite(e, r, a, err)
 	return a, err
 }

@@ -3,6 +3,7 @@ package effects
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/budget"
@@ -16,6 +17,7 @@ type Session struct {
 	writes   atomic.Int64 // sent
 	checked  *abi.Effect  // the first effect of the answer that Check has passed
 	wakes    int          // of siblings, so far
+	again    time.Time    // until then a request without a definite answer is sent again
 
 	results   atomic.Int64 // bytes read live, held until the end
 	allowance allowance
@@ -27,7 +29,7 @@ type Session struct {
 
 // Begin starts the effects of one sync of a key.
 func (w *Writer) Begin(key abi.KeyRef, s Snapshot) *Session {
-	return &Session{w: w, key: key, snapshot: s,
+	return &Session{w: w, key: key, snapshot: s, again: time.Now().Add(w.Again),
 		bases: bases{controller: w.Controller, seen: w.seen, snapshot: s, of: map[objectKey]*base{}},
 		plans: plans{of: map[*abi.Effect]*plan{}}}
 }

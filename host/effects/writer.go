@@ -36,8 +36,11 @@ type Options struct {
 	// Requests bounds the controller's requests, Events those that send its events; nil: no bound. They outlive the
 	// Writer, so that no version of a plugin has a burst of its own.
 	Requests, Events flowcontrol.RateLimiter
-	// Timeout is how long one request may take, on the server too; by default 30 s.
+	// Timeout is how long one request may take, on the server too; by default 34 s, which is as long as the API server
+	// takes for a write of one object.
 	Timeout time.Duration
+	// Again is how long after its beginning a sync sends requests again that have no definite answer; by default 30 s.
+	Again time.Duration
 	// Parallel bounds how many members of a group are in flight; by default 256, which is as many as upstream's slow start
 	// has in flight of a burst of 500. With fewer a busy API server serves the scheduler and the kubelets in their place.
 	Parallel int
@@ -147,7 +150,10 @@ type lasting struct {
 // New makes a controller's Writer. Close ends it.
 func New(o Options) (*Writer, error) {
 	if o.Timeout <= 0 {
-		o.Timeout = 30 * time.Second
+		o.Timeout = requestMax
+	}
+	if o.Again <= 0 {
+		o.Again = 30 * time.Second
 	}
 	if o.Parallel <= 0 {
 		o.Parallel = 256

@@ -42,7 +42,7 @@ func (c Client) SendOnce(ctx context.Context, r *Request, timeout time.Duration)
 		return nil, false, err
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout+answerGrace)
 	defer cancel()
 	var wrote atomic.Bool
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { wrote.Store(true) }}
@@ -189,6 +189,10 @@ func refusal(r *Request, a *http.Response, body []byte) error {
 // linger is how long a request that is on its way when its context ends may still take: what was begun should have a
 // definite end.
 const linger = 5 * time.Second
+
+// answerGrace is how much longer than the server may take for a request its answer is waited for: the answer at the end
+// of its time says why nothing was done, where giving up first says nothing.
+const answerGrace = time.Second
 
 // lingering returns a context that ends a while after ctx.
 func lingering(ctx context.Context) (context.Context, func()) {
