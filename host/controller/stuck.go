@@ -40,7 +40,7 @@ type Stuck struct {
 	Last  time.Time `json:"last,omitzero"`
 	// Next is when it is tried again, zero if not by itself.
 	Next time.Time `json:"next,omitzero"`
-	// WaitsFor is what the cache doesn't show yet.
+	// WaitsFor is what the cache doesn't show yet, or which of the key's writes nobody knows to be done or not.
 	WaitsFor []string `json:"waitsFor,omitempty"`
 }
 
@@ -150,12 +150,14 @@ func truncate(s string) string {
 // Stuck reports which of the controller's keys aren't done, those that have waited longest first: at most so many of
 // those that match, and how many match. No more than a thousand failing keys are remembered.
 func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck, all int) {
+	v := c.Current()
 	c.stuck.mu.Lock()
-	for _, x := range c.stuck.keys {
-		keys = append(keys, *x)
+	for k, x := range c.stuck.keys {
+		held := *x
+		held.WaitsFor = v.Writer.Unsettled(k)
+		keys = append(keys, held)
 	}
 	c.stuck.mu.Unlock()
-	v := c.Current()
 	parked, _ := v.Writer.Parked(stuckMost)
 	for _, p := range parked {
 		keys = append(keys, Stuck{Key: p.Key.String(), State: Parked, Since: p.Since, WaitsFor: p.For})

@@ -224,6 +224,7 @@ func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
 		c.queue.AddAfter(key, wait)
 		return false, false
 	}
+	v.Writer.Settle(key)
 	if !v.Writer.Ready(key) {
 		// The cache doesn't show this key's last writes yet: the key waits on the store, not in the queue.
 		behind := v.Writer.Behind(key)

@@ -45,9 +45,16 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	}
 
 	for try := 1; ; try++ {
-		object := e.Object
+		object, mine := e.Object, mark{name: name}
+		kept, same := false, true
 		if generated {
-			name = m.GenerateName[:min(len(m.GenerateName), namePrefix)] + utilrand.String(nameSuffix)
+			mine.owner, mine.prefix = m.Controller, m.GenerateName
+			if name, same = s.keptName(res.Resource, e.Namespace, &mine, e.Object); name != "" {
+				kept = true
+			} else {
+				name = m.GenerateName[:min(len(m.GenerateName), namePrefix)] + utilrand.String(nameSuffix)
+			}
+			mine.name = name
 		}
 		if m.Name != name || m.Namespace != e.Namespace {
 			if object, err = envelope.SetName(object, name, e.Namespace); err != nil {
@@ -59,7 +66,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		if err := putBody(r, res, "", object); err != nil {
 			return abi.Outcome{}, err
 		}
-		a, err := s.sendWrite(ctx, e, r)
+		a, err := s.sendWrite(ctx, e, r, &mine)
 		switch {
 		case err == nil:
 			return s.acceptWritten(e, res, a.body, object)
@@ -68,8 +75,17 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 				s.w.denials.remember(s.key, keeper, err)
 			}
 			return abi.Outcome{}, err
-		case a.repeated:
-			if live, ok := s.findCreated(ctx, res, e.Namespace, name, m); ok {
+		case kept && !same:
+			// An earlier sync has made it, of something else: this one waits for the cache to show that.
+			s.awaitNewer(objectKey{resource: res.Resource, namespace: e.Namespace, name: name}, "")
+			return abi.Outcome{}, err
+		case a.repeated, kept, s.isUnsettled(res.Resource, e.Namespace, name):
+			live, ok, err := s.findCreated(ctx, res, e.Namespace, name, m)
+			if err != nil {
+				return abi.Outcome{}, err
+			}
+			s.settled(res.Resource, e.Namespace, name)
+			if ok {
 				return s.acceptWritten(e, res, envelope.Wrap(res.APIVersion(), res.Kind, live), object)
 			}
 		}
@@ -91,20 +107,24 @@ func (s *Session) denialKeeper(e *abi.Effect) (uid string, ok bool) {
 	return s.snapshot.KeyObject()
 }
 
-// findCreated reports whether the object that already exists is what the lost create made.
+// findCreated reports whether the object that already exists is what the lost create made. An error is that nobody
+// knows.
 func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespace, name string,
-	sent envelope.Meta) ([]byte, bool) {
+	sent envelope.Meta) (object []byte, ours bool, err error) {
 	raw, err := s.w.readLive(ctx, res, namespace, name)
-	if err != nil || raw == nil {
-		s.w.log.V(2).Info("Can't look at the object of a lost create", "resource", res.String(), "name", name, "err", err)
-		return nil, false
+	if err != nil {
+		return nil, false, fmt.Errorf("looking whether %s %s was created by a request whose answer was lost: %w", res.Resource,
+			name, err)
+	}
+	if raw == nil {
+		return nil, false, nil
 	}
 	m, err := envelope.ReadMeta(raw)
 	if err != nil || m.Controller != sent.Controller || m.GenerateName != sent.GenerateName || m.Deleting {
-		return nil, false
+		return nil, false, err
 	}
 	// Under a name that a person chose only the owner tells whose it is.
-	return raw, sent.Controller != "" || sent.GenerateName != ""
+	return raw, sent.Controller != "" || sent.GenerateName != "", nil
 }
 
 // createSub creates under an object: a binding, a token.
@@ -113,7 +133,7 @@ func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Reso
 	if err := putBody(r, res, e.Subresource, e.Object); err != nil {
 		return abi.Outcome{}, err
 	}
-	a, err := s.sendWrite(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r, &mark{})
 	if err != nil {
 		if isStale(err) {
 			k := objectKeyOf(e, res)

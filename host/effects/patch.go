@@ -28,6 +28,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	r := s.request(e, res, "PATCH", "patch")
 	var err error
 	tested := false // the patch begins with a test of ours
+	mine := mark{}
 	if e.Kind == abi.EffectApply {
 		r.ContentType = string(types.ApplyPatchType)
 		r.Params["force"] = "true" // a controller owns what it applies
@@ -36,6 +37,9 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	} else {
 		r.ContentType = string(patchTypes[e.Patch])
 		version, uid := expected(e, b, abi.PreconditionNone)
+		if mine.version, mine.uid = version, uid; version+uid != "" {
+			mine.name = e.Name
+		}
 		tested = e.Patch == abi.JSONPatch && version+uid != ""
 		r.Body, err = withPreconditions(e.Patch, e.Object, version, uid)
 	}
@@ -43,7 +47,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	a, err := s.sendWrite(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r, &mine)
 	if err == nil {
 		return s.acceptWritten(e, res, a.body, nil)
 	}

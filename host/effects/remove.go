@@ -84,8 +84,13 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		}
 	}
 
-	a, err := s.sendWrite(ctx, e, r)
-	if a.repeated && uid != "" && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) && version == "") {
+	mine := mark{uid: uid, version: version}
+	if uid != "" {
+		mine.name = e.Name
+	}
+	before := s.isUnsettled(res.Resource, e.Namespace, e.Name)
+	a, err := s.sendWrite(ctx, e, r, &mine)
+	if (a.repeated || before) && uid != "" && (apierrors.IsNotFound(err) || apierrors.IsConflict(err) && version == "") {
 		err, a.body = nil, nil // the lost request has deleted it
 	}
 	if err != nil {
@@ -148,7 +153,7 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 		return abi.Outcome{}, err
 	}
 
-	a, err := s.sendWrite(ctx, e, r)
+	a, err := s.sendWrite(ctx, e, r, &mark{})
 	if err != nil {
 		return abi.Outcome{}, err
 	}

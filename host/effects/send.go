@@ -140,17 +140,36 @@ func (w *Writer) enter(r *apiserver.Request) (leave func(), err error) {
 	return w.gate.RUnlock, nil
 }
 
-// sendWrite sends a write and counts it.
-func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Request) (answer, error) {
+// sendWrite sends a write and counts it. Where its end isn't known in the end, what it is recognised by stays with the
+// key.
+func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Request, m *mark) (answer, error) {
 	leave, err := s.w.enter(r)
 	if err != nil {
 		return answer{}, err
 	}
 	defer leave()
-	if !e.DryRun {
-		s.writes.Add(1)
+	if e.DryRun {
+		a, err := s.w.send(ctx, r, s.again)
+		s.reportWrite(e, r, a, err)
+		return a, err
 	}
+
+	verb := r.Verb
+	if e.Kind == abi.EffectEvict {
+		verb = "delete"
+	}
+	if err := s.holdBack(verb, r.Resource, r.Namespace, m); err != nil {
+		return answer{}, err
+	}
+
+	s.writes.Add(1)
 	a, err := s.w.send(ctx, r, s.again)
 	s.reportWrite(e, r, a, err)
+	switch {
+	case err == nil, verb != "create" && isStale(err):
+		s.settled(r.Resource, r.Namespace, m.name)
+	case !a.unknown.IsZero():
+		s.keep(verb, r.Resource, r.Namespace, m, a.unknown)
+	}
 	return a, err
 }

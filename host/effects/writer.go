@@ -144,7 +144,8 @@ type lasting struct {
 	news  freshness
 	facts facts
 
-	denials denials
+	denials   denials
+	unsettled unsettled
 }
 
 // New makes a controller's Writer. Close ends it.
@@ -240,16 +241,20 @@ func (w *Writer) Close() {
 	if w.teller != nil {
 		w.teller.close()
 	}
-	w.wait.CloseOf(w.sight)
+	if w.wait.CloseOf(w.sight) {
+		w.unsettled.clear()
+	}
 }
 
 // Forget ends what a key has published, and what is known of its namespace, because its object is gone.
 func (w *Writer) Forget(key abi.KeyRef) {
 	_ = w.facts.publish(key, nil, nil) // which takes no memory
 	w.denials.forget(key)
+	w.unsettled.drop(key, func(*openWrite) bool { return true })
 }
 
-// Anew forgets what the controller's keys have written and published: another process may have gone on with them.
+// Anew forgets what the controller's keys have written and published: another process may have gone on with them. What
+// isn't settled stays: this process has sent it, whoever has led since, and it may still be done.
 func (w *Writer) Anew() {
 	w.facts.clear()
 	w.wait.Clear()

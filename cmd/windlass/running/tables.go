@@ -202,7 +202,7 @@ func keysTable(k *state.Keys, wide bool) table {
 			next = "when it changes"
 		}
 		if len(x.WaitsFor) > 0 {
-			why = "waits for " + strings.Join(x.WaitsFor, "; ")
+			why = strings.TrimSuffix("waits for "+strings.Join(x.WaitsFor, "; ")+": "+x.Error, ": ")
 		}
 		if x.Result != "" && x.Result != "error" && x.Result != x.State {
 			why = x.Result + ": " + why

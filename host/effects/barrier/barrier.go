@@ -72,12 +72,14 @@ func New(s *Sight) *Barriers {
 // Lead makes another version's sight the one by which keys' writes are waited for.
 func (b *Barriers) Lead(s *Sight) { b.sight.Store(s) }
 
-// CloseOf ends the waiting, unless another version's sight leads.
-func (b *Barriers) CloseOf(s *Sight) {
-	if b.sight.Load() == s {
-		b.end()
-		b.Clear()
+// CloseOf ends the waiting, unless another version's sight leads; it reports whether it did.
+func (b *Barriers) CloseOf(s *Sight) (ended bool) {
+	if b.sight.Load() != s {
+		return false
 	}
+	b.end()
+	b.Clear()
+	return true
 }
 
 // Clear has nobody wait any more, and wakes nobody.
