@@ -48,8 +48,8 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		object, mine := e.Object, mark{name: name}
 		kept, same := false, true
 		if generated {
-			mine.owner, mine.prefix = m.Controller, m.GenerateName
-			if name, same = s.keptName(res.Resource, e.Namespace, &mine, e.Object); name != "" {
+			mine.owner, mine.prefix, mine.object = m.Controller, m.GenerateName, e.Object
+			if name, same = s.keptName(res.Resource, e.Namespace, &mine); name != "" {
 				kept = true
 			} else {
 				name = m.GenerateName[:min(len(m.GenerateName), namePrefix)] + utilrand.String(nameSuffix)

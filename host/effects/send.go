@@ -44,6 +44,9 @@ const requestMax = 34 * time.Second
 // was sent though nobody waits for it any more.
 const settleMargin = 5 * time.Second
 
+// timeoutSlack is by how much a time that was sent in timeout= may have been rounded down.
+const timeoutSlack = 10 * time.Millisecond
+
 // send sends a request until the answer is definite, ctx ends, or it is too late to send anything again.
 //
 // An answer that was lost leaves open whether the request was done. The object's collection can't tell (the request may
@@ -52,6 +55,7 @@ const settleMargin = 5 * time.Second
 func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time) (answer, error) {
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
+	outlasting := false // this process's Lease, if need be
 	for {
 		if ctx.Err() != nil {
 			return a, fmt.Errorf("%s: not sent: %w", r, context.Cause(ctx))
@@ -62,11 +66,17 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 			if err != nil {
 				return a, fmt.Errorf("%s: not sent: %w", r, err)
 			}
-			timeout = min(timeout, left)
+			if !outlasting {
+				timeout = min(timeout, left)
+			}
 		}
 
 		start := time.Now()
-		body, sent, err := w.client.SendOnce(ctx, r, timeout)
+		try := ctx
+		if outlasting {
+			try = w.Outlast(ctx)
+		}
+		body, sent, err := w.client.SendOnce(try, r, timeout)
 		if w.Metrics.Write != nil {
 			w.Metrics.Write(r.Verb, r.Resource.String(), r.Subresource, statusCodeOf(err), time.Since(start))
 		}
@@ -74,6 +84,16 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 		v := verdict(err)
 		if sent && (v == lost || v == doubtful) {
 			a.unknown = start.Add(timeout + settleMargin)
+		}
+
+		if err != nil && r.Once && w.Outlast != nil && timeout < w.Timeout && time.Since(start) >= timeout-timeoutSlack &&
+			time.Now().Before(again) {
+			// The time that the Lease leaves was too short: what a webhook is said to have failed by then is no answer either.
+			a.repeated = a.repeated || sent && v != definite
+			outlasting = true
+			w.log.V(2).Info("The lease left too little time for a write, sending it again with the time that the API server allows",
+				"request", r.String(), "err", err, "after", timeout)
+			continue
 		}
 
 		wait := time.Duration(0)
@@ -163,6 +183,7 @@ func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Req
 	}
 
 	s.writes.Add(1)
+	r.Once = m.isOnce()
 	a, err := s.w.send(ctx, r, s.again)
 	s.reportWrite(e, r, a, err)
 	switch {

@@ -33,7 +33,7 @@ type unsettled struct {
 type mark struct {
 	name, uid, version string
 	owner, prefix      string // of a create whose name was made here: its controller's UID, and its generateName
-	body               uint64 // of such a create: what it was made of
+	object             []byte // of such a create: what it is made of
 }
 
 // isOnce reports whether the write can't be done twice, however often it is sent.
@@ -46,6 +46,7 @@ type openWrite struct {
 	resource  abi.Resource
 	namespace string
 	until     time.Time
+	body      uint64 // the hash of the object that a create is made of
 	// found tells that a read has found what it has done, or that it can't be done any more. It is kept until the key's
 	// next sync: the present one may have seen what was before.
 	found bool
@@ -81,12 +82,12 @@ var bodySeed = maphash.MakeSeed()
 // keptName returns the name under which an earlier sync's create may have been done that this one would do again, ""
 // for none. It is the session's from then on. What was made of the same object comes first: a DaemonSet's pods differ
 // by their node.
-func (s *Session) keptName(r abi.Resource, namespace string, m *mark, object []byte) (name string, same bool) {
+func (s *Session) keptName(r abi.Resource, namespace string, m *mark) (name string, same bool) {
 	u := &s.w.unsettled
 	if u.count.Load() == 0 {
 		return "", false
 	}
-	m.body = maphash.Bytes(bodySeed, object)
+	body := maphash.Bytes(bodySeed, m.object)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 
@@ -96,7 +97,7 @@ func (s *Session) keptName(r abi.Resource, namespace string, m *mark, object []b
 			o.prefix != m.prefix {
 			continue
 		}
-		if o.body == m.body {
+		if o.body == body {
 			kept = o
 			break
 		}
@@ -108,7 +109,7 @@ func (s *Session) keptName(r abi.Resource, namespace string, m *mark, object []b
 		return "", false
 	}
 	kept.by = s
-	return kept.name, kept.body == m.body
+	return kept.name, kept.body == body
 }
 
 // holdBack returns an error where the key mustn't choose this object: while it isn't known whether it has made or
@@ -169,7 +170,10 @@ func (s *Session) keep(verb string, r abi.Resource, namespace string, m *mark, u
 	// Cloned: a guest's strings may point into a buffer that is used again.
 	o := &openWrite{verb: verb, resource: r, namespace: strings.Clone(namespace), until: until, by: s, mark: mark{
 		name: strings.Clone(m.name), uid: strings.Clone(m.uid), version: strings.Clone(m.version),
-		owner: strings.Clone(m.owner), prefix: strings.Clone(m.prefix), body: m.body}}
+		owner: strings.Clone(m.owner), prefix: strings.Clone(m.prefix)}}
+	if m.prefix != "" {
+		o.body = maphash.Bytes(bodySeed, m.object)
+	}
 	key, w := s.key.Clone(), s.w
 	o.timer = time.AfterFunc(time.Until(until), func() { w.lookUp(key, o) })
 	if u.keys == nil {
@@ -177,7 +181,7 @@ func (s *Session) keep(verb string, r abi.Resource, namespace string, m *mark, u
 	}
 	u.keys[key] = append(all, o)
 	u.count.Add(1)
-	w.log.Info("Whether a write was done isn't known, its key sends no other of the resource until it is", "write",
+	w.log.V(2).Info("Whether a write was done isn't known, its key sends no other of the resource until it is", "write",
 		o.String(), "key", key.String(), "until", until)
 }
 
@@ -274,7 +278,7 @@ func (w *Writer) lookUp(key abi.KeyRef, o *openWrite) {
 		same := raw != nil && (o.uid == "" || m.UID == o.uid)
 		done = !same || o.verb == "delete" && m.Deleting || version != "" && m.ResourceVersion != version
 	}
-	w.log.Info("It is known now whether a write was done", "write", o.String(), "key", key.String(), "done", done)
+	w.log.V(2).Info("It is known now whether a write was done", "write", o.String(), "key", key.String(), "done", done)
 	if !done || w.watchedStore(o.resource) == nil {
 		u.drop(key, func(x *openWrite) bool { return x == o })
 		return

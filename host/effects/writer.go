@@ -70,6 +70,8 @@ type Options struct {
 	// Lease waits until a write may be sent, and reports how long from then on it may take; its error is that none may be
 	// sent any more. Nil: no bound.
 	Lease func(ctx context.Context) (time.Duration, error)
+	// Outlast marks a write as one that may take longer than Lease has said; nil: none may.
+	Outlast func(ctx context.Context) context.Context
 	// Client makes the client of a configuration, for all but the host's own reads; by default rest.HTTPClientFor.
 	Client  func(*rest.Config) (*http.Client, error)
 	Metrics Metrics

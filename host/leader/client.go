@@ -54,6 +54,9 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet {
 		return b.next.RoundTrip(r)
 	}
+	if outlasts(r.Context()) {
+		left = max(left, outlastMax)
+	}
 	r, off := b.lease.conns.followWrite(r)
 	defer off()
 	over, open := b.lease.pending.beginWrite(left)
@@ -67,6 +70,19 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	over(err == nil)
 	return a, err
 }
+
+// outlastMax is how long the API server takes at most for a write of one object (requestTimeoutUpperBound in apiserver
+// pkg/endpoints/handlers/rest.go).
+const outlastMax = 34 * time.Second
+
+type outlastKey struct{}
+
+// Outlast marks a write as one that may be done though the Lease is another's by then: it is sent while the Lease is
+// held, as all are, but has the time that the API server allows. It must not be possible to do it twice: it has a name,
+// a version or a UID.
+func Outlast(ctx context.Context) context.Context { return context.WithValue(ctx, outlastKey{}, true) }
+
+func outlasts(ctx context.Context) bool { return ctx.Value(outlastKey{}) != nil }
 
 // pending counts writes that the server may still be doing: those in flight, and for as long as they may take those
 // whose answers were lost.

@@ -218,3 +218,44 @@ func TestPending(t *testing.T) {
 		t.Errorf("closed: %v, %d pending", err, l.pending.countWrites())
 	}
 }
+
+// A write that may outlast the Lease has the time that the API server allows, and counts as under way for so long; it is
+// sent under the Lease as any other.
+func TestOutlast(t *testing.T) {
+	s := newServer(t)
+	l, c, client := newHeldLease(t, s)
+	send := func() error {
+		r, err := http.NewRequestWithContext(Outlast(t.Context()), http.MethodPost, s.URL+"/x?timeout=34s",
+			strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := client.Do(r)
+		if err == nil {
+			a.Body.Close()
+		}
+		return err
+	}
+
+	if err := send(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.requests(); len(got) != 1 || got[0] != "POST /x?timeout=34s" {
+		t.Errorf("%q", got)
+	}
+
+	s.Close()
+	if err := send(); err == nil || l.pending.countWrites() != 1 {
+		t.Errorf("no answer: %v, %d under way", err, l.pending.countWrites())
+	}
+	for w := range l.pending.writes {
+		if left := time.Until(*w); left < 30*time.Second {
+			t.Errorf("it counts as under way for %v", left)
+		}
+	}
+
+	c.advance(11 * time.Second)
+	if err := send(); !errors.Is(err, errStale) {
+		t.Errorf("without a renewal: %v", err)
+	}
+}

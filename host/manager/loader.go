@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/leader"
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/process"
@@ -154,7 +155,7 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 			return nil
 		},
 		Discovery: l.stores.discovery, Gone: l.stores.cache.Gone, Wrote: ring.Wrote, Lease: l.leaders.fenceFor(manifest),
-		Client: l.leaders.clientFor(manifest),
+		Client: l.leaders.clientFor(manifest), Outlast: leader.Outlast,
 		Wake: func(from abi.KeyRef, controller int32, key abi.KeyRef) {
 			if controller < 0 || int(controller) >= len(p.Manifest.Controllers) {
 				return

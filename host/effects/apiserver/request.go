@@ -15,7 +15,9 @@ type Request struct {
 	Body        []byte
 	// Foreign tells that a resource isn't built in: another server may stand behind it.
 	Foreign bool
-	Params  map[string]string
+	// Once tells that it can't be done twice, however often it is sent: it has a name, a version or a UID.
+	Once   bool
+	Params map[string]string
 	// Hold is asked for each part of the answer that has been read; its error ends the reading. Nil: there is room.
 	Hold func(bytes int64) error
 }

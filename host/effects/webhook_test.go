@@ -1,0 +1,76 @@
+package effects
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/webhook"
+)
+
+// timeouts returns with which timeout= each request for config maps came to the proxy.
+func (f *faults) timeouts() (all []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.seen {
+		all = append(all, r.URL.Query().Get("timeout"))
+	}
+	return all
+}
+
+// awaitWebhook waits until the API server asks the webhook, which holds a create up.
+func (w *world) awaitWebhook() {
+	w.t.Helper()
+	cluster.Eventually(w.t, time.Minute, "the webhook is asked", func() (bool, any) {
+		ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
+		defer cancel()
+		c := configMap("", "1")
+		c.GenerateName = "try-"
+		_, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(ctx, c,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil, fmt.Sprint(err)
+	})
+}
+
+// A webhook that hangs ends a try: nothing is sent again, and nothing is unsettled.
+func TestOnClusterHungWebhook(t *testing.T) {
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, nil)
+	webhook.Start(t, w.kube, webhook.Webhook{Name: "hung-" + w.ns, Namespace: w.ns, Operation: registrationv1.Create,
+		Resource: "configmaps", Timeout: time.Second, Answer: webhook.Hang})
+	w.awaitWebhook()
+
+	w.proxy.loseRequests(0, 0)
+	outcomes, err := w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(ownedMap("made-", "1"))})
+	if err != nil || !strings.Contains(outcomes[0].Message, "failed calling webhook") || w.proxy.requests() != 1 {
+		t.Errorf("%d requests: %+v %v", w.proxy.requests(), outcomes, err)
+	}
+	if got := w.writer.UnsettledKeys(); len(got) != 0 {
+		t.Errorf("unsettled: %v", got)
+	}
+}
+
+// A write that takes longer than the Lease leaves goes again with the time that the API server allows, where it can't
+// be done twice.
+func TestOnClusterWriteOutlastsLease(t *testing.T) {
+	outlasted := 0
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, func(o *Options) {
+		o.Lease = func(context.Context) (time.Duration, error) { return time.Second, nil }
+		o.Outlast = func(ctx context.Context) context.Context { outlasted++; return ctx }
+	})
+	webhook.Start(t, w.kube, webhook.Webhook{Name: "slow-" + w.ns, Namespace: w.ns, Operation: registrationv1.Create,
+		Resource: "configmaps", Answer: webhook.After(3 * time.Second)})
+	w.awaitWebhook()
+
+	w.proxy.loseRequests(0, 0)
+	w.requireOK(w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(ownedMap("made-", "1"))}))
+	if got := fmt.Sprint(w.proxy.timeouts()); got != "[1s 34s]" || outlasted != 1 || len(w.configMaps()) != 1 {
+		t.Errorf("timeouts %s, %d marked, %d objects", got, outlasted, len(w.configMaps()))
+	}
+}
