@@ -22,7 +22,9 @@ const (
 	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
 	Syncing  = "syncing"  // its sync takes long
 	Restless = "restless" // its syncs write nothing and ask for the next one at once, again and again: it is slowed down
-	Waiting  = "waiting"  // it is done, and its last sync asked for another one at a time
+	// nobody knows yet whether a write of an earlier sync was done; else it is well
+	Unsettled = "unsettled"
+	Waiting   = "waiting" // it is done, and its last sync asked for another one at a time
 )
 
 // Stuck is a key that isn't done.
@@ -151,13 +153,18 @@ func truncate(s string) string {
 // those that match, and how many match. No more than a thousand failing keys are remembered.
 func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck, all int) {
 	v := c.Current()
+	open := v.Writer.UnsettledKeys()
 	c.stuck.mu.Lock()
 	for k, x := range c.stuck.keys {
+		delete(open, k)
 		held := *x
 		held.WaitsFor = v.Writer.Unsettled(k)
 		keys = append(keys, held)
 	}
 	c.stuck.mu.Unlock()
+	for k, since := range open {
+		keys = append(keys, Stuck{Key: k.String(), State: Unsettled, Since: since, WaitsFor: v.Writer.Unsettled(k)})
+	}
 	parked, _ := v.Writer.Parked(stuckMost)
 	for _, p := range parked {
 		keys = append(keys, Stuck{Key: p.Key.String(), State: Parked, Since: p.Since, WaitsFor: p.For})

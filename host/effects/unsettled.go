@@ -45,6 +45,7 @@ type openWrite struct {
 	verb      string
 	resource  abi.Resource
 	namespace string
+	since     time.Time
 	until     time.Time
 	body      uint64 // the hash of the object that a create is made of
 	// found tells that a read has found what it has done, or that it can't be done any more. It is kept until the key's
@@ -168,7 +169,7 @@ func (s *Session) keep(verb string, r abi.Resource, namespace string, m *mark, u
 	}
 
 	// Cloned: a guest's strings may point into a buffer that is used again.
-	o := &openWrite{verb: verb, resource: r, namespace: strings.Clone(namespace), until: until, by: s, mark: mark{
+	o := &openWrite{verb: verb, resource: r, namespace: strings.Clone(namespace), since: time.Now(), until: until, by: s, mark: mark{
 		name: strings.Clone(m.name), uid: strings.Clone(m.uid), version: strings.Clone(m.version),
 		owner: strings.Clone(m.owner), prefix: strings.Clone(m.prefix)}}
 	if m.prefix != "" {
@@ -311,17 +312,18 @@ func (w *Writer) Unsettled(key abi.KeyRef) (writes []string) {
 	return writes
 }
 
-// UnsettledKeys returns the keys with such writes.
-func (w *Writer) UnsettledKeys() (keys []abi.KeyRef) {
+// UnsettledKeys returns the keys with such writes, and since when they have them.
+func (w *Writer) UnsettledKeys() map[abi.KeyRef]time.Time {
 	u := &w.unsettled
 	if u.count.Load() == 0 {
 		return nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	keys := map[abi.KeyRef]time.Time{}
 	for k, all := range u.keys {
-		if slices.ContainsFunc(all, func(o *openWrite) bool { return !o.found }) {
-			keys = append(keys, k)
+		if i := slices.IndexFunc(all, func(o *openWrite) bool { return !o.found }); i >= 0 {
+			keys[k] = all[i].since
 		}
 	}
 	return keys
