@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/awaiting"
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/syncer"
@@ -78,6 +79,7 @@ type Controller struct {
 	waits   *waits
 	turns   *turns
 	states  syncer.States
+	awaited awaiting.Room // what syncs wait for
 
 	mu      sync.Mutex
 	timers  map[Key]*timer
@@ -112,6 +114,8 @@ func New(o Options, v *Version) *Controller {
 		asked: map[Key]bool{},
 	}
 	c.states.Memory = o.Memory
+	c.awaited.Most, c.awaited.Left, c.awaited.Back = c.awayMost, c.lendWorker, c.returnWorker
+	c.awaited.Wake = func(k Key) { c.queue.Add(k) }
 
 	if c.Wall == nil {
 		c.Wall = time.Now
@@ -253,6 +257,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 			c.workers++
 			workers.Go(func() {
 				w := newWorker(c)
+				defer w.awaits.Close()
 				for !c.surplus() && w.syncNext(work) {
 				}
 			})

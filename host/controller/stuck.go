@@ -19,7 +19,8 @@ const (
 	// the sandbox gave up its last sync of a built-in controller, or that was refused: it is tried again seldom
 	SetAside = "set aside"
 	Deferred = "deferred" // the plugin's budget of deletes is used up
-	Parked   = "parked"   // the cache doesn't show yet what its syncs wrote
+	// the cache doesn't show yet what its syncs wrote, or many keys of its namespace wait for the API server
+	Parked   = "parked"
 	Syncing  = "syncing"  // its sync takes long
 	Restless = "restless" // its syncs write nothing and ask for the next one at once, again and again: it is slowed down
 	// nobody knows yet whether a write of an earlier sync was done; else it is well
@@ -42,7 +43,8 @@ type Stuck struct {
 	Last  time.Time `json:"last,omitzero"`
 	// Next is when it is tried again, zero if not by itself.
 	Next time.Time `json:"next,omitzero"`
-	// WaitsFor is what the cache doesn't show yet, or which of the key's writes nobody knows to be done or not.
+	// WaitsFor is what the cache doesn't show yet, the request that the API server hasn't answered, or which of the key's
+	// writes nobody knows to be done or not.
 	WaitsFor []string `json:"waitsFor,omitempty"`
 }
 
@@ -169,11 +171,10 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 	for _, p := range parked {
 		keys = append(keys, Stuck{Key: p.Key.String(), State: Parked, Since: p.Since, WaitsFor: p.For})
 	}
-	for k, since := range v.Recorder.Running() {
-		if time.Since(since) >= syncingMin {
-			keys = append(keys, Stuck{Key: k.String(), State: Syncing, Since: since})
-		}
+	for k, since := range c.awaited.Held() {
+		keys = append(keys, Stuck{Key: k.String(), State: Parked, Since: since, WaitsFor: []string{othersWait}})
 	}
+	keys = append(keys, c.syncingFor(syncingMin)...)
 	keys = append(keys, c.slowedKeys()...)
 	keys = slices.DeleteFunc(keys, func(k Stuck) bool { return !match(k.Key) })
 	slices.SortFunc(keys, func(a, b Stuck) int { return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Key, b.Key)) })
@@ -209,6 +210,7 @@ func (c *Controller) Waiting(match func(key string) bool, most int) (keys []Stuc
 // has been failing for longest, nil if none is.
 func (c *Controller) StuckCount() (failing, parked int, oldest *Stuck) {
 	_, parked = c.Current().Writer.Parked(0)
+	parked += len(c.awaited.Held())
 	if c.stuck.count.Load() == 0 {
 		return 0, parked, nil
 	}

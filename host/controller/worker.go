@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/awaiting"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/record"
@@ -20,8 +21,11 @@ import (
 type worker struct {
 	c      *Controller
 	syncer syncer.Syncer
+	awaits *awaiting.Sync
 	log    func(level int32, text string)
 	refuse func([]abi.Effect) error
+
+	base, counted context.Context // what syncs are given, and the context of theirs that counts what they wait for
 
 	// Of the sync that runs:
 	version   *Version
@@ -32,7 +36,7 @@ type worker struct {
 }
 
 func newWorker(c *Controller) *worker {
-	w := &worker{c: c, syncer: syncer.Syncer{World: c.World, States: &c.states}}
+	w := &worker{c: c, syncer: syncer.Syncer{World: c.World, States: &c.states}, awaits: c.awaited.Sync()}
 	w.log, w.refuse = w.logGuest, w.refuseWakes
 	return w
 }
@@ -127,7 +131,9 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	w.recording = v.Recorder.Begin(key, start)
 	w.veil = record.NewVeil(v.Secrets)
 	w.turn.Refuse = w.refuse
-	traced, root := c.startSpan(ctx, v, key)
+	w.awaits.Begin(key, w.veil != nil)
+	defer w.awaits.End()
+	traced, root := c.startSpan(w.countedContext(ctx), v, key)
 	o := w.sync(traced)
 	err, failed := w.veil.Error(o.Err), w.veil.Error(o.Failed)
 	s := Sync{
@@ -208,6 +214,14 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	return true
 }
 
+// countedContext returns the context of the worker's syncs.
+func (w *worker) countedContext(ctx context.Context) context.Context {
+	if w.base != ctx {
+		w.base, w.counted = ctx, w.awaits.Context(ctx)
+	}
+	return w.counted
+}
+
 // logFailure logs why a sync failed, unless its plugin has logged all that it may: what the error says is its own
 // choice.
 func (c *Controller) logFailure(v *Version, key Key, err error, text, name string, value any) {
@@ -231,6 +245,10 @@ func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
 		v.Metrics.Synced(Sync{Result: syncer.Stale, Behind: behind})
 		c.waits.noteHold(key, "parked", behind)
 		v.Writer.Park(key, func() { c.queue.Add(key) })
+		return false, false
+	}
+	if !c.awaited.Admit(key) {
+		c.waits.noteHold(key, "waits for others of its namespace", abi.Resource{})
 		return false, false
 	}
 	if wait := c.batchWait(key); wait > 0 {

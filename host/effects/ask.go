@@ -12,9 +12,15 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/awaiting"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/printable"
 )
+
+// named is what a request is called that isn't sent by send.
+type named string
+
+func (n named) String() string { return string(n) }
 
 // discoverOrRead performs a discovery or a read.
 func (s *Session) discoverOrRead(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
@@ -22,18 +28,22 @@ func (s *Session) discoverOrRead(ctx context.Context, e *abi.Effect) (abi.Outcom
 		b, err := s.readPath(ctx, e)
 		return abi.Outcome{Object: abi.ObjectData{Data: b}}, err
 	}
+	ctx, awaited := awaiting.Begin(ctx, named("get discovery"))
+	defer awaited.End()
 	ctx, cancel := context.WithTimeout(ctx, s.w.Timeout)
 	defer cancel()
 	if e.Discover.APIVersion == "" && e.Discover.Kind == "" {
 		if err := s.w.awaitRequest(ctx); err != nil {
 			return abi.Outcome{}, fmt.Errorf("discovery: %w", err)
 		}
+		awaited.Sent()
 		d, err := s.w.Discovery.All(ctx)
 		return abi.Outcome{Discovery: d}, err
 	}
 	if e.UID != "" && s.w.Gone != nil && s.w.Gone(e.UID) {
 		return abi.Outcome{}, apierrors.NewNotFound(apischema.GroupResource{Resource: strings.Clone(e.Discover.Kind)}, e.UID)
 	}
+	awaited.Sent()
 	r, err := s.w.Discovery.Kind(ctx, strings.Clone(e.Discover.APIVersion), strings.Clone(e.Discover.Kind))
 	if err != nil {
 		return abi.Outcome{}, err
@@ -54,6 +64,9 @@ func (s *Session) readPath(ctx context.Context, e *abi.Effect) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	path, _, _ := strings.Cut(e.Path, "?")
+	ctx, awaited := awaiting.Begin(ctx, named("get "+path))
+	defer awaited.End()
 	ctx, cancel := context.WithTimeout(ctx, s.w.Timeout)
 	defer cancel()
 	q := s.w.client.Get().AbsPath(p.segments...).SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(readRetries)
@@ -62,6 +75,7 @@ func (s *Session) readPath(ctx context.Context, e *abi.Effect) ([]byte, error) {
 			q.Param(name, v)
 		}
 	}
+	awaited.Sent()
 	start := time.Now()
 	b, err := s.bounded(q.Stream(ctx))
 	if s.w.Metrics.Write != nil {

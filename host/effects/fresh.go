@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/awaiting"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
 )
@@ -61,6 +62,9 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 		return nil
 	}
 
+	ctx, awaited := awaiting.Begin(ctx, named("list "+v.Resource.String()))
+	defer awaited.End()
+	awaited.Sent()
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
 	l := w.listing(ctx, scope{v.Resource, strings.Clone(a.Namespace)})

@@ -4,11 +4,14 @@ import (
 	"context"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/awaiting"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // readLive reads an object under the host's identity, nil when there is none.
 func (w *Writer) readLive(ctx context.Context, res *schema.Resource, namespace, name string) ([]byte, error) {
+	ctx, awaited := awaiting.Begin(ctx, named("get "+res.Resource.String()+" "+namespace+"/"+name))
+	defer awaited.End()
 	return w.reader.ReadObject(ctx, res, namespace, name, w.Timeout)
 }
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/awaiting"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
@@ -53,6 +54,8 @@ const timeoutSlack = 10 * time.Millisecond
 // commit after the look), so the identical request is sent again: creates have a name, updates a version, deletes a
 // UID, none can happen twice.
 func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time) (answer, error) {
+	ctx, awaited := awaiting.Begin(ctx, r)
+	defer awaited.End()
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
 	outlasting := false // this process's Lease, if need be

@@ -120,6 +120,7 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 	c.Failing, c.Parked, c.Oldest = s.StuckCount()
 	c.Causes = s.Causes()
 	c.Restless, c.Hastiest = s.Restless()
+	c.Slow, c.Slowest = s.Slow()
 	if p := s.ResyncPeriod(); p > 0 {
 		c.Resync = p.Round(time.Second).String()
 	}

@@ -122,20 +122,6 @@ func (r *Recorder) Begin(key abi.KeyRef, start time.Time) *Recording {
 	return rec
 }
 
-// Running returns the keys that the controller is syncing, and since when.
-func (r *Recorder) Running() map[abi.KeyRef]time.Time {
-	if r == nil {
-		return nil
-	}
-	r.ring.mu.Lock()
-	defer r.ring.mu.Unlock()
-	all := make(map[abi.KeyRef]time.Time, len(r.ring.running))
-	for key, rec := range r.ring.running {
-		all[key] = rec.start
-	}
-	return all
-}
-
 // putSync adds a sync; the oldest ones make room.
 func (r *Ring) putSync(s *source, sync []byte) {
 	need := prefix + len(sync)

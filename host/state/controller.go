@@ -41,6 +41,9 @@ type ControllerStatus struct {
 	// nothing; Hastiest is the one that has done so for longest.
 	Restless int               `json:"restless,omitempty"`
 	Hastiest *controller.Stuck `json:"hastiest,omitempty"`
+	// Slow is how many keys have been syncing for more than half a minute; Slowest is the one that has been for longest.
+	Slow    int               `json:"slow,omitempty"`
+	Slowest *controller.Stuck `json:"slowest,omitempty"`
 	// Last is the last failure, of whichever key.
 	Last   *controller.Problem `json:"last,omitempty"`
 	Syncs  Syncs               `json:"syncs"`

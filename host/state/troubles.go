@@ -112,6 +112,14 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 		add(Warning, what, "Correct its plugin: a sync that has nothing to do yet asks for a later time "+
 			"(windlass docs abi, requeue_after). windlass get keys --controller "+c.Name)
 	}
+	if x := c.Slowest; x != nil {
+		what := fmt.Sprintf("%s syncing for longer than 30s, the longest %s", counted(c.Slow, "key"), cmp.Or(x.Key, onlyKey))
+		if len(x.WaitsFor) > 0 {
+			what += ", which waits for " + strings.Join(x.WaitsFor, "; ")
+		}
+		add(Warning, what, "Other keys go on meanwhile. Where it waits for the API server, look for a webhook that hangs. "+
+			"windlass get keys --controller "+c.Name)
+	}
 	if c.Differences > 0 {
 		add(Note, "its shadow answers differently: "+counted(c.Differences, "difference"),
 			"windlass get differences --controller "+c.Name)

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/metrics"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/host/awaiting"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
@@ -42,6 +43,7 @@ func (c Client) SendOnce(ctx context.Context, r *Request, timeout time.Duration)
 		return nil, false, err
 	}
 
+	awaiting.Sent(ctx)
 	ctx, cancel := context.WithTimeout(ctx, timeout+answerGrace)
 	defer cancel()
 	var wrote atomic.Bool
@@ -62,6 +64,9 @@ func (c Client) SendOnce(ctx context.Context, r *Request, timeout time.Duration)
 
 	metrics.RequestResult.Increment(ctx, code, r.Method, c.base.Host)
 	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, awaiting.ErrEnded) {
+			err = fmt.Errorf("%w (%w)", cause, err)
+		}
 		return nil, wrote.Load(), err
 	}
 

@@ -1,0 +1,205 @@
+package awaiting
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// ErrEnded is the cause of a request's end that has waited for long while too many others did.
+var ErrEnded = errors.New("the API server hasn't answered for long, and too many syncs wait for it: " +
+	"the key is tried again after its back-off")
+
+// endedMin is how long a request has waited at least that is ended for others: one whose answer only comes late, through
+// several slow webhooks in a row, must have its answer some time.
+const endedMin = 20 * time.Second
+
+// Room is for those syncs of a controller that have given their workers back. It bounds how many there are.
+type Room struct {
+	// Most returns how many syncs may wait without a worker; those of one namespace, or of one key outside of namespaces,
+	// may be half as many. If one more does, that which has waited for longest is ended; of a namespace that has its half,
+	// no further sync begins.
+	Most func() int
+	// Left is called when a sync has given its worker back, Back when it goes on. The sync doesn't end meanwhile.
+	Left, Back func()
+	// Wake is called with a key that was held and may begin now.
+	Wake func(key abi.KeyRef)
+
+	mu    sync.Mutex
+	syncs []*Sync                                 // all
+	away  []*Sync                                 // those without a worker that haven't been ended; that which waits for longest is the first
+	held  map[abi.KeyRef]map[abi.KeyRef]time.Time // by share: keys that may not begin, and since when
+	ended int
+}
+
+// Sync returns the syncs of a new worker, until it calls Close.
+func (r *Room) Sync() *Sync {
+	s := &Sync{room: r}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.syncs = append(r.syncs, s)
+	return s
+}
+
+// Close says that the worker has ended.
+func (s *Sync) Close() {
+	r := s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.syncs = slices.DeleteFunc(r.syncs, func(x *Sync) bool { return x == s })
+}
+
+// Admit reports whether a sync of the key may begin. If not, because its namespace has its half of the room, the key is
+// woken as soon as there is a place.
+func (r *Room) Admit(key abi.KeyRef) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.away) == 0 {
+		return true
+	}
+	of := share(key)
+	if r.awayOf(of) < r.half() {
+		return true
+	}
+
+	if r.held == nil {
+		r.held = map[abi.KeyRef]map[abi.KeyRef]time.Time{}
+	}
+	if r.held[of] == nil {
+		r.held[of] = map[abi.KeyRef]time.Time{}
+	}
+	if _, ok := r.held[of][key]; !ok {
+		r.held[of][key] = time.Now()
+	}
+	return false
+}
+
+// awayOf returns how many syncs of a share are away. The caller holds mu.
+func (r *Room) awayOf(of abi.KeyRef) (n int) {
+	for _, x := range r.away {
+		if share(x.key) == of {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Room) half() int { return max(r.Most()/2, 1) }
+
+// makeRoom ends the wait of another sync where there are too many. It returns after how long there may be room, 0 if
+// there is. The caller holds mu.
+func (r *Room) makeRoom(s *Sync, now time.Time) (later time.Duration) {
+	longest := slices.IndexFunc(r.away, func(x *Sync) bool { return share(x.key) == share(s.key) })
+	switch {
+	case r.awayOf(share(s.key)) >= r.half():
+	case len(r.away) >= r.Most():
+		longest = 0
+	default:
+		return 0
+	}
+
+	if oldest := r.away[longest].oldest(); oldest != nil {
+		if wait := endedMin - now.Sub(oldest.since); wait > 0 {
+			return wait
+		}
+	}
+	r.end(r.away[longest])
+	return 0
+}
+
+// share is whose keys share half of the room: a namespace's, or the key alone.
+func share(k abi.KeyRef) abi.KeyRef {
+	if k.Namespace != "" {
+		return abi.KeyRef{Namespace: k.Namespace}
+	}
+	return k
+}
+
+// end ends what a sync waits for. It may go on, for instance to tell of that. The caller holds mu.
+func (r *Room) end(s *Sync) {
+	r.unlist(s)
+	r.ended++
+	for _, q := range s.open {
+		if !q.since.IsZero() {
+			q.ended = true
+			q.cancel(ErrEnded)
+		}
+	}
+}
+
+// unlist takes a sync from those without a worker, and lets the held keys of its share have their turns. The caller
+// holds mu.
+func (r *Room) unlist(s *Sync) {
+	s.listed = false
+	r.away = slices.DeleteFunc(r.away, func(x *Sync) bool { return x == s })
+	of := share(s.key)
+	for key := range r.held[of] {
+		r.Wake(key)
+	}
+	delete(r.held, of)
+}
+
+// Held returns the keys that may not begin, and since when.
+func (r *Room) Held() map[abi.KeyRef]time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := map[abi.KeyRef]time.Time{}
+	for _, keys := range r.held {
+		maps.Copy(all, keys)
+	}
+	return all
+}
+
+// Away returns how many syncs have given their workers back, and how many were ended for others so far.
+func (r *Room) Away() (now, ended int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.syncs {
+		if s.away {
+			now++
+		}
+	}
+	return now, r.ended
+}
+
+// Running is a sync that runs.
+type Running struct {
+	Key   abi.KeyRef
+	Began time.Time
+	// Request is what it has waited for longest, as "create pods shop/web-0", since Asked; empty: it doesn't wait.
+	Request string
+	Asked   time.Time
+}
+
+// Running returns the syncs that began so long ago.
+func (r *Room) Running(least time.Duration) (all []Running) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.syncs {
+		if s.began.IsZero() || now.Sub(s.began) < least {
+			continue
+		}
+		x := Running{Key: s.key, Began: s.began}
+		if q := s.oldest(); q != nil {
+			x.Request, x.Asked = strings.Clone(q.what.String()), q.since // its names may be in a guest's memory
+			if s.hidden {
+				x.Request = withoutNames(x.Request)
+			}
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// withoutNames returns a request's verb and resource.
+func withoutNames(request string) string {
+	verb, rest, _ := strings.Cut(request, " ")
+	resource, _, _ := strings.Cut(rest, " ")
+	return verb + " " + resource
+}

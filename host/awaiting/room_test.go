@@ -1,0 +1,207 @@
+package awaiting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+type text string
+
+func (t text) String() string { return string(t) }
+
+// counted is a room that counts how many workers are lent.
+func counted(most int) (r *Room, lent *int) {
+	lent = new(int)
+	return &Room{Most: func() int { return most }, Left: func() { *lent++ }, Back: func() { *lent-- },
+		Wake: func(abi.KeyRef) {}}, lent
+}
+
+// begun begins a sync with a request that is sent.
+func begun(t *testing.T, r *Room, namespace, name string) (s *Sync, ctx context.Context, q *Request) {
+	t.Helper()
+	s = r.Sync()
+	s.Begin(abi.KeyRef{Namespace: namespace, Name: name}, false)
+	ctx, q = Begin(s.Context(t.Context()), text("create pods "+namespace+"/"+name))
+	Sent(ctx)
+	return s, ctx, q
+}
+
+// A sync gives its worker back when it has waited for one answer for long, and again sooner; what waits for its turn
+// to be sent doesn't count.
+func TestALongWaitGivesTheWorkerBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, lent := counted(16)
+		s := r.Sync()
+		s.Begin(abi.KeyRef{Name: "a"}, false)
+		after := func(wait time.Duration, want int, what string) {
+			t.Helper()
+			time.Sleep(wait) // virtual, as all time here
+			synctest.Wait()
+			if *lent != want {
+				t.Errorf("%s: %d workers are lent, expected %d", what, *lent, want)
+			}
+		}
+
+		for range 100 {
+			ctx, q := Begin(s.Context(t.Context()), text("quick"))
+			Sent(ctx)
+			after(Long/10, 0, "many quick answers")
+			q.End()
+		}
+		ctx, first := Begin(s.Context(t.Context()), text("create pods a"))
+		after(time.Hour, 0, "one that has yet to be sent")
+		Sent(ctx)
+		after(Long-1, 0, "not yet long")
+		_, second := Begin(s.Context(t.Context()), text("create pods b"))
+		second.Sent()
+		after(1, 1, "long")
+		after(time.Hour, 1, "two that wait")
+		first.End()
+		after(0, 1, "one that waits")
+		second.End()
+		after(0, 0, "none that waits")
+
+		_, third := Begin(s.Context(t.Context()), text("create pods c"))
+		third.Sent()
+		after(again, 1, "once more")
+		if all := r.Running(time.Hour); len(all) != 1 || all[0].Request != "create pods c" {
+			t.Errorf("running are %v", all)
+		}
+		third.End()
+		s.End()
+		if all := r.Running(0); len(all) != 0 {
+			t.Errorf("running are %v", all)
+		}
+	})
+}
+
+// One namespace has half of the room, and its further keys don't begin until there is a place; where there is none at
+// all, the longest wait ends, if it is long enough, and its sync may go on to another request.
+func TestRoomIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 6
+		r, lent := counted(most)
+		var woken []abi.KeyRef
+		r.Wake = func(k abi.KeyRef) { woken = append(woken, k) }
+		var requests []*Request
+		var ended []string
+		wait := func(namespace, name string) *Sync {
+			t.Helper()
+			if !r.Admit(abi.KeyRef{Namespace: namespace, Name: name}) {
+				t.Fatalf("%s/%s isn't admitted", namespace, name)
+			}
+			s, ctx, q := begun(t, r, namespace, name)
+			requests = append(requests, q)
+			context.AfterFunc(ctx, func() {
+				if errors.Is(context.Cause(ctx), ErrEnded) {
+					ended = append(ended, name)
+				}
+			})
+			time.Sleep(Long) // virtual, as all time here
+			synctest.Wait()
+			return s
+		}
+		expect := func(what string, want ...string) {
+			t.Helper()
+			if !slices.Equal(ended, want) {
+				t.Fatalf("%s: ended are %v, expected %v", what, ended, want)
+			}
+		}
+
+		first := wait("hung", "a")
+		for i := range most/2 - 1 {
+			wait("hung", fmt.Sprint("b", i))
+		}
+		held := abi.KeyRef{Namespace: "hung", Name: "c"}
+		if r.Admit(held) || r.Admit(held) || len(r.Held()) != 1 {
+			t.Errorf("held are %v", r.Held())
+		}
+		for i := range most / 2 {
+			wait("", fmt.Sprint("node-", i))
+		}
+		expect("all of the room")
+		wait("other", "d")
+		expect("one more", "a")
+		if now, n := r.Away(); now != len(requests) || *lent != len(requests) || n != 1 {
+			t.Errorf("%d of %d syncs are away, %d ended; %d workers are lent", now, len(requests), n, *lent)
+		}
+		if len(woken) != 1 || woken[0] != held || len(r.Held()) != 0 {
+			t.Errorf("a place of its namespace is free, and woken are %v", woken)
+		}
+		wait("hung", "c")
+		expect("one more of the namespace", "a", "b0")
+
+		// That which was ended tells of it, which is answered no sooner: it takes room again.
+		ctx, q := Begin(first.Context(t.Context()), text("create events"))
+		Sent(ctx)
+		requests[0].End()
+		time.Sleep(Long)
+		synctest.Wait()
+		expect("the first one's second request", "a", "b0", "b1")
+		for _, q := range append(requests, q) {
+			q.End()
+		}
+		if now, _ := r.Away(); now != 0 || *lent != 0 || len(r.away) != 0 {
+			t.Errorf("%d syncs are away after all", now)
+		}
+	})
+}
+
+// What hasn't waited for long enough isn't ended: who has no place keeps its worker until then.
+func TestAWaitIsNotEndedEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, lent := counted(2)
+		began := time.Now()
+		_, longest, first := begun(t, r, "", "a")
+		time.Sleep(1)
+		_, _, second := begun(t, r, "", "b")
+		time.Sleep(Long)
+		synctest.Wait()
+		_, _, third := begun(t, r, "", "c")
+		time.Sleep(endedMin - time.Since(began) - 1)
+		synctest.Wait()
+		if *lent != 2 || longest.Err() != nil {
+			t.Errorf("%d workers are lent, the longest wait is ended: %v", *lent, context.Cause(longest))
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if *lent != 3 || !errors.Is(context.Cause(longest), ErrEnded) {
+			t.Errorf("%d workers are lent, the longest wait is ended: %v", *lent, context.Cause(longest))
+		}
+		for _, q := range []*Request{first, second, third} {
+			q.End()
+		}
+	})
+}
+
+// Names that may be secrets aren't told.
+func TestNamesAreHidden(t *testing.T) {
+	r, _ := counted(2)
+	s := r.Sync()
+	defer s.Close()
+	s.Begin(abi.KeyRef{Name: "a"}, true)
+	ctx, q := Begin(s.Context(t.Context()), text("update pods/status shop/hunter2"))
+	defer q.End()
+	Sent(ctx)
+	if all := r.Running(0); len(all) != 1 || all[0].Request != "update pods/status" {
+		t.Errorf("running are %v", all)
+	}
+}
+
+// Where nobody counts nothing changes.
+func TestWithoutASync(t *testing.T) {
+	ctx, q := Begin(t.Context(), text("get pods"))
+	Sent(ctx)
+	q.Sent()
+	q.End()
+	if ctx != t.Context() || ctx.Err() != nil {
+		t.Error("the context is another one")
+	}
+}

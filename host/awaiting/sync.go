@@ -1,0 +1,125 @@
+package awaiting
+
+import (
+	"context"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+)
+
+// A sync gives its worker back when it has waited for one answer for the first of these; when it has done so before, or
+// half of the room is taken or one of its namespace waits, for the second: it will hardly be quicker.
+const (
+	Long  = 3 * time.Second
+	again = 500 * time.Millisecond
+)
+
+// Sync is the sync that a worker is at, one after another.
+type Sync struct {
+	room *Room
+
+	// guarded by the room's mu
+	key    abi.KeyRef
+	began  time.Time // zero: none runs
+	hidden bool      // names in its requests may be secrets
+	open   []*Request
+	timer  *time.Timer
+	armed  bool
+	long   time.Duration // after which it gives its worker back
+	away   bool          // it has
+	listed bool          // it is among the room's
+}
+
+// Context returns the context of the worker's syncs, whose requests are counted.
+func (s *Sync) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, syncKey{}, s)
+}
+
+// Begin begins the sync of a key. hidden is whether names in its requests may be secrets.
+func (s *Sync) Begin(key abi.KeyRef, hidden bool) {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.key, s.began, s.hidden, s.long = key, time.Now(), hidden, Long
+	if n := len(s.room.away); n > 0 && (n >= s.room.half() || s.room.awayOf(share(key)) > 0) {
+		s.long = again
+	}
+}
+
+// End says that the sync has ended, as all its requests have before.
+func (s *Sync) End() {
+	s.room.mu.Lock()
+	defer s.room.mu.Unlock()
+	s.key, s.began = abi.KeyRef{}, time.Time{}
+}
+
+// lookLater has the sync looked at when it may have waited for long. The caller holds the room's mu.
+func (s *Sync) lookLater(now time.Time) {
+	oldest := s.oldest()
+	if s.armed || s.listed || oldest == nil {
+		return
+	}
+	s.armed = true
+	wait := max(oldest.since.Add(s.long).Sub(now), 0)
+	if s.timer == nil {
+		s.timer = time.AfterFunc(wait, s.look)
+	} else {
+		s.timer.Reset(wait)
+	}
+}
+
+// look has the sync give its worker back if it has waited for long.
+func (s *Sync) look() {
+	r := s.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.armed = false
+	now := time.Now()
+	oldest := s.oldest()
+	if oldest == nil || s.listed {
+		return
+	}
+	if now.Sub(oldest.since) < s.long {
+		s.lookLater(now)
+		return
+	}
+
+	if later := r.makeRoom(s, now); later > 0 {
+		s.armed = true
+		s.timer.Reset(later)
+		return
+	}
+	r.away, s.listed = append(r.away, s), true
+	if !s.away {
+		s.away, s.long = true, again
+		r.Left()
+	}
+}
+
+// resume has the sync take a worker again if none of its requests waits for long any more. The caller holds the room's
+// mu.
+func (s *Sync) resume(now time.Time) {
+	for _, q := range s.open {
+		if q.ended || !q.since.IsZero() && now.Sub(q.since) >= s.long {
+			return
+		}
+	}
+
+	if s.listed {
+		s.room.unlist(s)
+	}
+	if s.away {
+		s.away = false
+		s.room.Back()
+	}
+	s.lookLater(now)
+}
+
+// oldest returns the request that waits for longest, nil where none does. The caller holds the room's mu.
+func (s *Sync) oldest() (oldest *Request) {
+	for _, q := range s.open {
+		if !q.since.IsZero() && !q.ended && (oldest == nil || q.since.Before(oldest.since)) {
+			oldest = q
+		}
+	}
+	return oldest
+}
