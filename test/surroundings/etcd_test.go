@@ -1,0 +1,130 @@
+package surroundings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/test/life"
+)
+
+const full = "database space exceeded"
+
+// An etcd whose quota is used up refuses all writes, until somebody disarms it.
+func TestFullEtcd(t *testing.T) {
+	endure(t, surrounding{name: "full", told: full, begin: func(w *world) func() {
+		// It refuses everybody's writes; only the manager's are counted.
+		stop := w.front.begin(w, func(f *front, r *http.Request) (*http.Response, error) { return f.next(r) })
+		w.alarm("ACTIVATE")
+		return func() {
+			w.alarm("DEACTIVATE")
+			stop()
+		}
+	}})
+}
+
+// alarm changes the alarm of etcd that its quota is used up.
+func (w *world) alarm(action string) {
+	w.Helper()
+	url, err := os.ReadFile(filepath.Join(w.cluster.Dir, "etcd.url"))
+	w.must(err)
+	body := fmt.Sprintf(`{"action": %q, "alarm": "NOSPACE"}`, action)
+	r, err := http.Post(string(url)+"/v3/maintenance/alarm", "application/json", strings.NewReader(body))
+	w.must(err)
+	defer r.Body.Close()
+	if b, err := io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK {
+		w.Fatalf("etcd: %s: %s %v", action, b, err)
+	}
+}
+
+// patient has who plays the scripts send again what a full etcd has refused.
+func (s *surrounding) patient(stage *life.Stage) {
+	config := stage.Cluster.RESTConfig()
+	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return patient{next} })
+	stage.Client, stage.Dynamic = kubernetes.NewForConfigOrDie(config), dynamic.NewForConfigOrDie(config)
+}
+
+type patient struct{ next http.RoundTripper }
+
+// RoundTrip sends a request until etcd has room for it.
+func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
+	for {
+		a, err := p.next.RoundTrip(r)
+		if err != nil || a.StatusCode != http.StatusInternalServerError {
+			return a, err
+		}
+		b, err := io.ReadAll(a.Body)
+		a.Body.Close()
+		if err != nil || !bytes.Contains(b, []byte(full)) {
+			a.Body = io.NopCloser(bytes.NewReader(b))
+			return a, err
+		}
+
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+		if r.Body != nil {
+			if r.GetBody == nil {
+				return nil, errors.New("the body can't be sent again")
+			}
+			if r.Body, err = r.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// Deployments that etcd has just taken, and whose ReplicaSets are too large for it.
+func TestTooLargeForEtcd(t *testing.T) {
+	endure(t, surrounding{name: "large", spares: true, quiet: true, told: "too large", begin: func(w *world) func() {
+		const namespace, many = "large", 7
+		w.stage.Namespace(w, namespace)
+		deployments := w.stage.Client.AppsV1().Deployments(namespace)
+		create := func(name string, size int) error {
+			_, err := deployments.Create(w.Context(), oversized(name, size), metav1.CreateOptions{})
+			return err
+		}
+
+		least, most := 1_400_000, 1_600_000
+		for most-least > 60 {
+			size := (least + most) / 2
+			if create("probe", size) != nil {
+				most = size
+				continue
+			}
+			least = size
+			w.must(deployments.Delete(w.Context(), "probe", metav1.DeleteOptions{}))
+		}
+		for i := range many {
+			w.must(create(fmt.Sprint("large-", i), least-4))
+		}
+		return func() {}
+	}})
+}
+
+// oversized is a Deployment with so much in an environment variable; it has no pods while it is looked for.
+func oversized(name string, size int) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main",
+				Env: []corev1.EnvVar{{Name: "BIG", Value: strings.Repeat("x", size)}}}}}}}}
+}

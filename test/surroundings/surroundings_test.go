@@ -1,0 +1,188 @@
+// Package surroundings has Windlass work where what is around it is hostile: webhooks that hang or answer nonsense, an
+// etcd that is full, an API server that refuses everything or goes away. In each of them every controller does the work
+// of its life script, with one worker. While it lasts other keys go on and what is wrong is told; after it everything is
+// as it should be.
+package surroundings
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/state"
+	"github.com/windlass-dev/windlass/plugins/builtin"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/life"
+	"github.com/windlass-dev/windlass/test/metricsapi"
+	"github.com/windlass-dev/windlass/test/windlass"
+	"github.com/windlass-dev/windlass/test/workload"
+)
+
+func TestMain(m *testing.M) { life.Main(m) }
+
+// surrounding is one that is hostile for some time.
+type surrounding struct {
+	name string
+	// begin begins it, and end ends it.
+	begin func(w *world) (end func())
+	// spares is whether it leaves namespace calm alone, whose keys must go on while it lasts.
+	spares bool
+	// quiet is whether nobody counts how often it is met.
+	quiet bool
+	// told is what the status says of a key while it lasts, or a part of that; empty: nothing need be told.
+	told string
+}
+
+// world is a cluster with a manager in a surrounding.
+type world struct {
+	*testing.T
+	cluster *cluster.Cluster
+	stage   *life.Stage
+	manager *windlass.Manager
+	front   front
+	hits    atomic.Int64 // how often the surrounding was met
+}
+
+// lasting is how long each surrounding lasts at least.
+func lasting() time.Duration { return time.Duration(workload.Size(6, 180)) * time.Second }
+
+// calm is the namespace that surroundings spare.
+const calm = "calm"
+
+// endure plays every controller's piece of work in a surrounding that ends after a time.
+func endure(t *testing.T, s surrounding) {
+	lives, err := life.All("../../plugins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lives = life.Of("", lives)
+	w := &world{T: t, cluster: cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})}
+	w.manager = windlass.Start(t, w.cluster, windlass.Options{Controllers: builtin.Names(), Wrap: w.front.wrap,
+		Configure: func(k *config.Configuration) {
+			k.Plugins = append(k.Plugins, life.Configured(lives, true)...)
+			for _, b := range builtin.Plugins {
+				p := k.Plugin(b.Folder)
+				p.Workers = 1
+				setPlugin(k, p)
+			}
+		}})
+	w.stage = life.NewStage(t, w.cluster)
+	s.patient(w.stage)
+	w.stage.RestrainKubelets(t)
+	w.stage.Metrics = metricsapi.Serve(t, w.cluster.RESTConfig())
+	w.stage.Namespace(t, calm)
+
+	end := s.begin(w)
+	t.Run("work", func(t *testing.T) {
+		for _, l := range lives {
+			t.Run(l.Plugin, func(t *testing.T) {
+				t.Parallel()
+				w.stage.Play(t, &l.Work, l.Plugin+"-work")
+			})
+		}
+		t.Run("meanwhile", func(t *testing.T) {
+			t.Parallel()
+			defer end()
+			w.expectMeanwhile(t, &s)
+		})
+	})
+	w.expectAfterwards()
+}
+
+// expectMeanwhile returns when the surrounding has lasted for long enough, was met and told of, and others have gone on.
+func (w *world) expectMeanwhile(t *testing.T, s *surrounding) {
+	begun := time.Now()
+	const enough = 20 // however slow the machine is
+	cluster.Eventually(t, time.Minute, "the surrounding is met", func() (bool, string) {
+		return s.quiet || w.hits.Load() >= enough, fmt.Sprint(w.hits.Load(), " times")
+	})
+	if s.spares {
+		for i := 0; i < 2 || time.Since(begun) < lasting(); i++ {
+			propagation := metav1.DeletePropagationBackground
+			if i%2 == 1 {
+				propagation = metav1.DeletePropagationForeground
+			}
+			w.workCalmly(t, fmt.Sprint("calm-", i), propagation)
+		}
+	}
+	if s.told != "" {
+		cluster.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
+			said := string(w.manager.Get(t, "/windlass/v1/keys"))
+			return strings.Contains(said, s.told), said
+		})
+	}
+	time.Sleep(time.Until(begun.Add(lasting()))) // how long it lasts is the point
+}
+
+// workCalmly has a Deployment come and go where nothing is hostile.
+func (w *world) workCalmly(t *testing.T, name string, propagation metav1.DeletionPropagation) {
+	labels := map[string]string{"app": name}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
+		Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main"}}}}}}
+	deployments := w.stage.Client.AppsV1().Deployments(calm)
+	if _, err := deployments.Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+
+	pods := func() (n int, err error) {
+		l, err := w.stage.Client.CoreV1().Pods(calm).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + name})
+		if err != nil {
+			return 0, err
+		}
+		return len(l.Items), nil
+	}
+	cluster.Eventually(t, time.Minute, name+" has its pods meanwhile", func() (bool, string) {
+		n, err := pods()
+		return n == 2 && err == nil, fmt.Sprint(n, " pods, ", err)
+	})
+	err := deployments.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &propagation})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	cluster.Eventually(t, time.Minute, name+" is gone meanwhile", func() (bool, string) {
+		n, err := pods()
+		return n == 0 && err == nil, fmt.Sprint(n, " pods, ", err)
+	})
+}
+
+// expectAfterwards checks that the manager is well when all work is done.
+func (w *world) expectAfterwards() {
+	w.Helper()
+	cluster.Eventually(w.T, time.Minute, "nothing is wrong any more", func() (bool, string) {
+		var s state.Status
+		if err := json.Unmarshal(w.manager.Get(w.T, "/windlass/v1/status"), &s); err != nil {
+			w.Fatal(err)
+		}
+		for _, c := range s.Controllers {
+			if c.State != "Running" || c.Slowest != nil {
+				return false, fmt.Sprintf("%s is %s: %s %+v", c.Name, c.State, c.Message, c.Slowest)
+			}
+		}
+		return true, ""
+	})
+	if code, b := w.manager.Do(w.T, "GET", "/healthz"); code != 200 {
+		w.Errorf("/healthz: %d\n%s", code, b)
+	}
+}
+
+// setPlugin puts a plugin's entry into a configuration.
+func setPlugin(k *config.Configuration, p config.Plugin) {
+	for i := range k.Plugins {
+		if k.Plugins[i].Name == p.Name {
+			k.Plugins[i] = p
+			return
+		}
+	}
+	k.Plugins = append(k.Plugins, p)
+}

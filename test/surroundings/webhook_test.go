@@ -1,0 +1,181 @@
+package surroundings
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	admission "k8s.io/api/admission/v1"
+	registration "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/test/workload"
+)
+
+// verbs are those that webhooks are called on, all in the short form, and each by itself with FULL=1.
+func verbs() map[string][]registration.OperationType {
+	create, update, remove := registration.Create, registration.Update, registration.Delete
+	if workload.Size(0, 1) == 0 {
+		return map[string][]registration.OperationType{"": {create, update, remove}}
+	}
+	return map[string][]registration.OperationType{"/create": {create}, "/update": {update}, "/delete": {remove}}
+}
+
+// Webhooks that must be asked hang, are slow, refuse, change what they are shown, or answer what makes no sense.
+func TestWebhooks(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		told   string
+		answer func(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionReview)
+	}{
+		{"hangs", "webhook", hang},
+		{"slow", "", slow},
+		{"refuses", "the surroundings refuse it", refuse},
+		{"mutates", "", mutate},
+		{"nonsense", "webhook", nonsense},
+	} {
+		for verb, on := range verbs() {
+			t.Run(x.name+verb, func(t *testing.T) {
+				endure(t, surrounding{name: x.name, spares: true, told: x.told, begin: func(w *world) func() {
+					return w.serveWebhook(x.name == "mutates", on, x.answer)
+				}})
+			})
+		}
+	}
+}
+
+// hang doesn't answer.
+func hang(_ http.ResponseWriter, r *http.Request, _ *admission.AdmissionReview) {
+	<-r.Context().Done()
+}
+
+// slow answers late.
+func slow(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionReview) {
+	select {
+	case <-time.After(time.Second):
+		allow(w, asked, nil)
+	case <-r.Context().Done():
+	}
+}
+
+func refuse(w http.ResponseWriter, _ *http.Request, asked *admission.AdmissionReview) {
+	reply(w, &admission.AdmissionResponse{UID: asked.Request.UID,
+		Result: &metav1.Status{Message: "the surroundings refuse it", Code: http.StatusForbidden}})
+}
+
+// mutate adds an annotation.
+func mutate(w http.ResponseWriter, _ *http.Request, asked *admission.AdmissionReview) {
+	var object struct {
+		Metadata *struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(asked.Request.Object.Raw, &object); err != nil || object.Metadata == nil {
+		allow(w, asked, nil)
+		return
+	}
+	patch := `[{"op": "add", "path": "/metadata/annotations/surroundings", "value": "hostile"}]`
+	if object.Metadata.Annotations == nil {
+		patch = `[{"op": "add", "path": "/metadata/annotations", "value": {"surroundings": "hostile"}}]`
+	}
+	allow(w, asked, []byte(patch))
+}
+
+// nonsense answers what no webhook should.
+func nonsense(w http.ResponseWriter, _ *http.Request, asked *admission.AdmissionReview) {
+	switch asked.Request.UID[0] % 4 {
+	case 0:
+		_, _ = io.WriteString(w, "<html>It works!</html>")
+	case 1:
+		w.WriteHeader(http.StatusInternalServerError)
+	case 2:
+		reply(w, &admission.AdmissionResponse{UID: "another", Allowed: true})
+	default:
+		w.WriteHeader(http.StatusTeapot)
+		reply(w, nil)
+	}
+}
+
+func allow(w http.ResponseWriter, asked *admission.AdmissionReview, patch []byte) {
+	a := &admission.AdmissionResponse{UID: asked.Request.UID, Allowed: true}
+	if patch != nil {
+		a.Patch, a.PatchType = patch, new(admission.PatchTypeJSONPatch)
+	}
+	reply(w, a)
+}
+
+func reply(w http.ResponseWriter, a *admission.AdmissionResponse) {
+	_ = json.NewEncoder(w).Encode(admission.AdmissionReview{Response: a,
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}})
+}
+
+// whoIsMet are the writes that webhooks see: those of controllers, but for namespaces that others stand on and for what
+// would keep the manager itself from working.
+var whoIsMet = []registration.MatchCondition{
+	{Name: "controllers", Expression: `request.userInfo.username.startsWith("system:serviceaccount:kube-system:") ` +
+		`|| request.userInfo.username == "system:kube-controller-manager"`},
+	{Name: "elsewhere", Expression: `!(request.namespace in ["kube-system", "` + calm + `", "kubelets"])`},
+	{Name: "resources", Expression: `!(request.resource.resource in ["events", "leases", "tokenreviews", ` +
+		`"subjectaccessreviews", "localsubjectaccessreviews"])`},
+	// Scripts wait for their namespaces' service accounts, or what they do would come when all is over.
+	{Name: "accounts", Expression: `request.resource.resource != "serviceaccounts" ` +
+		`|| request.namespace == "serviceaccount-work"`},
+}
+
+// serveWebhook has the API server ask a webhook about controllers' writes; end ends that.
+func (w *world) serveWebhook(mutating bool, on []registration.OperationType,
+	answer func(http.ResponseWriter, *http.Request, *admission.AdmissionReview)) (end func()) {
+	w.Helper()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		var asked admission.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Request == nil {
+			w.Errorf("the API server asks what can't be read: %v", err)
+			return
+		}
+		w.hits.Add(1)
+		answer(rw, r, &asked)
+	}))
+	w.Cleanup(server.Close)
+
+	const name = "surroundings.example.com"
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	client := registration.WebhookClientConfig{URL: &server.URL, CABundle: ca}
+	all := registration.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}}
+	rules := []registration.RuleWithOperations{{Operations: on, Rule: all}}
+	none, equivalent, fail := registration.SideEffectClassNone, registration.Equivalent, registration.Fail
+	seconds := new(int32(4)) // longer than a sync holds a worker for
+
+	configurations := w.stage.Client.AdmissionregistrationV1()
+	if mutating {
+		c := &registration.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Webhooks: []registration.MutatingWebhook{{Name: name, ClientConfig: client, Rules: rules, SideEffects: &none,
+				MatchPolicy: &equivalent, FailurePolicy: &fail, TimeoutSeconds: seconds, MatchConditions: whoIsMet,
+				AdmissionReviewVersions: []string{"v1"}}}}
+		_, err := configurations.MutatingWebhookConfigurations().Create(w.Context(), c, metav1.CreateOptions{})
+		w.must(err)
+		return func() {
+			w.must(configurations.MutatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
+		}
+	}
+
+	c := &registration.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []registration.ValidatingWebhook{{Name: name, ClientConfig: client, Rules: rules, SideEffects: &none,
+			MatchPolicy: &equivalent, FailurePolicy: &fail, TimeoutSeconds: seconds, MatchConditions: whoIsMet,
+			AdmissionReviewVersions: []string{"v1"}}}}
+	_, err := configurations.ValidatingWebhookConfigurations().Create(w.Context(), c, metav1.CreateOptions{})
+	w.must(err)
+	return func() {
+		w.must(configurations.ValidatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
+	}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
