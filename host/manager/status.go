@@ -79,14 +79,15 @@ func (i *inspector) status(ctx context.Context) state.Status {
 // scrape returns what the manager is like now, for its metrics.
 func (i *inspector) scrape() metrics.Scrape {
 	now := metrics.Scrape{Caches: i.stores.cache.Status(), DroppedLogBytes: map[string]int64{},
-		Held:          map[string]map[string]int64{},
+		Held: map[string]map[string]int64{}, Away: map[string]int{},
 		MissingImages: len(i.chooser.missing())}
 	for _, h := range i.roster.all() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 		now.Held[h.name] = heldBy(h.limits.memory)
 		for _, x := range h.slots.all() {
+			away, _ := x.Away()
 			now.Controllers = append(now.Controllers, metrics.ControllerScrape{Name: x.Name(), Aside: x.Aside(),
-				Degraded: x.Degraded() != nil})
+				Degraded: x.Degraded() != nil, Away: away})
 		}
 	}
 	if failed, ok := i.stores.monitors.errorCount(); ok {

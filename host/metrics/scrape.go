@@ -27,6 +27,7 @@ type ControllerScrape struct {
 	Name     string
 	Aside    int // keys that are set aside
 	Degraded bool
+	Away     int // syncs that wait for the API server without a worker
 }
 
 // Look registers the metrics that are looked up at each scrape, by now.
@@ -41,7 +42,7 @@ type collector struct {
 type looked struct {
 	objects, bytes, synced, queued, version scraped // by resource
 	droppedLogBytes, missingImages, build   scraped
-	held, unlisted, aside, degraded         scraped
+	held, away, unlisted, aside, degraded   scraped
 }
 
 func newLooked(f *families) looked {
@@ -64,6 +65,8 @@ func newLooked(f *families) looked {
 			"Bytes that a plugin has tried to log beyond its bounds.", "plugin"),
 		held: f.scraped(gauge, "windlass_plugin_memory_bytes",
 			"Bytes that are held on a plugin's behalf, of plugins[].budget.memory, by what for.", "plugin", "use"),
+		away: f.scraped(gauge, "windlass_syncs_without_worker",
+			"Syncs that have given their worker back until the API server answers them.", "controller"),
 		missingImages: f.scraped(gauge, "windlass_missing_images",
 			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
 		aside: f.scraped(gauge, "windlass_keys_set_aside",
@@ -84,7 +87,7 @@ func newLooked(f *families) looked {
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	l := c.looked
 	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes,
-		l.held, l.missingImages, l.build, l.unlisted, l.aside, l.degraded} {
+		l.held, l.away, l.missingImages, l.build, l.unlisted, l.aside, l.degraded} {
 
 		to <- x.desc
 	}
@@ -115,6 +118,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, c := range now.Controllers {
 		l.aside.give(to, float64(c.Aside), c.Name)
 		l.degraded.give(to, boolValue(c.Degraded), c.Name)
+		l.away.give(to, float64(c.Away), c.Name)
 	}
 	l.missingImages.give(to, float64(now.MissingImages))
 	if now.Unlisted != nil {

@@ -13,45 +13,54 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// An API server that answers 429 or 503, that ends watches, or that can't be reached.
+// An API server that answers 429 or 503, that ends watches, that can't be reached, or whose etcd is slow.
 func TestAPIServer(t *testing.T) {
 	for _, x := range []struct {
 		name, told string
 		meet       func(f *front, r *http.Request) (*http.Response, error)
 	}{
-		{"429", "429", func(_ *front, r *http.Request) (*http.Response, error) {
-			return answer(r, http.StatusTooManyRequests, "TooManyRequests", "1"), nil
-		}},
-		{"503", "503", func(_ *front, r *http.Request) (*http.Response, error) {
-			return answer(r, http.StatusServiceUnavailable, "ServiceUnavailable", ""), nil
-		}},
-		{"watches", "", func(f *front, r *http.Request) (*http.Response, error) {
-			if !isWatch(r) {
-				return nil, nil
+		{"refuses", "refused by a test", func(_ *front, r *http.Request) (*http.Response, error) {
+			if time.Now().Second()%2 == 0 {
+				return answer(r, http.StatusTooManyRequests, "TooManyRequests"), nil
 			}
-			a, err := f.next(r)
-			if err == nil {
-				time.AfterFunc(500*time.Millisecond, func() { a.Body.Close() })
-			}
-			return a, err
+			return answer(r, http.StatusServiceUnavailable, "ServiceUnavailable"), nil
 		}},
-		{"away", "", func(*front, *http.Request) (*http.Response, error) { return nil, errAway }},
-		{"etcd slow", "", func(f *front, r *http.Request) (*http.Response, error) {
-			if r.Method == http.MethodGet {
-				return nil, nil
-			}
-			a, err := f.next(r) // it may have been done
-			if err == nil {
-				_, _ = io.Copy(io.Discard, a.Body)
-				a.Body.Close()
-			}
-			return answer(r, http.StatusInternalServerError, "", ""), nil
-		}},
+		{"is away", "refused by a test", func(*front, *http.Request) (*http.Response, error) { return nil, errAway }},
+		{"ends watches", "", endWatch},
+		{"has a slow etcd", "the API server's answer to", loseAnswer},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			endure(t, surrounding{name: x.name, begin: func(w *world) func() { return w.front.begin(w, x.meet) }})
+			endure(t, surrounding{name: x.name, told: x.told, begin: func(w *world) func() {
+				return w.front.begin(w, x.meet)
+			}})
 		})
 	}
+}
+
+// endWatch lets a watch live for half a second.
+func endWatch(f *front, r *http.Request) (*http.Response, error) {
+	if !isWatch(r) {
+		return nil, nil
+	}
+	a, err := f.next(r)
+	if err == nil {
+		time.AfterFunc(500*time.Millisecond, func() { a.Body.Close() })
+	}
+	return a, err
+}
+
+// loseAnswer has a write done, and answers that etcd was too slow to say so.
+func loseAnswer(f *front, r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet {
+		return nil, nil
+	}
+	a, err := f.next(r)
+	if err != nil {
+		return nil, err
+	}
+	_, _ = io.Copy(io.Discard, a.Body)
+	a.Body.Close()
+	return answer(r, http.StatusInternalServerError, ""), nil
 }
 
 var errAway = errors.New("connect: connection refused by a test")
@@ -148,7 +157,7 @@ func spared(r *http.Request) bool {
 func isWatch(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "watch=") }
 
 // answer is a refusal of the API server's.
-func answer(r *http.Request, code int, reason, after string) *http.Response {
+func answer(r *http.Request, code int, reason string) *http.Response {
 	if r.Body != nil {
 		r.Body.Close()
 	}
@@ -159,8 +168,8 @@ func answer(r *http.Request, code int, reason, after string) *http.Response {
 	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"reason":%q,"code":%d}`,
 		message, reason, code)
 	h := http.Header{"Content-Type": {"application/json"}}
-	if after != "" {
-		h.Set("Retry-After", after)
+	if code == http.StatusTooManyRequests {
+		h.Set("Retry-After", "1")
 	}
 	return &http.Response{StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, Header: h,
 		Body: io.NopCloser(strings.NewReader(status)), ContentLength: int64(len(status))}

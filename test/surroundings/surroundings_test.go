@@ -58,8 +58,14 @@ func lasting() time.Duration { return time.Duration(workload.Size(6, 180)) * tim
 // calm is the namespace that surroundings spare.
 const calm = "calm"
 
+// places are for as many surroundings at a time: in each of them most only wait.
+var places = make(chan struct{}, 3)
+
 // endure plays every controller's piece of work in a surrounding that ends after a time.
 func endure(t *testing.T, s surrounding) {
+	t.Parallel()
+	places <- struct{}{}
+	defer func() { <-places }()
 	lives, err := life.All("../../plugins")
 	if err != nil {
 		t.Fatal(err)
