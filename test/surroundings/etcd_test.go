@@ -26,7 +26,7 @@ const full = "database space exceeded"
 
 // An etcd whose quota is used up refuses all writes, until somebody disarms it.
 func TestFullEtcd(t *testing.T) {
-	endure(t, surrounding{name: "full", told: full, begin: func(w *world) func() {
+	endure(t, surrounding{name: "full", told: full, late: true, begin: func(w *world) func() {
 		// It refuses everybody's writes; only the manager's are counted.
 		stop := w.front.begin(w, func(f *front, r *http.Request) (*http.Response, error) { return f.next(r) })
 		w.alarm("ACTIVATE")

@@ -17,20 +17,24 @@ import (
 func TestAPIServer(t *testing.T) {
 	for _, x := range []struct {
 		name, told string
+		cut        bool // it ends the watches that are open
 		meet       func(f *front, r *http.Request) (*http.Response, error)
 	}{
-		{"refuses", "refused by a test", func(_ *front, r *http.Request) (*http.Response, error) {
+		{"refuses", "refused by a test", false, func(_ *front, r *http.Request) (*http.Response, error) {
 			if time.Now().Second()%2 == 0 {
 				return answer(r, http.StatusTooManyRequests, "TooManyRequests"), nil
 			}
 			return answer(r, http.StatusServiceUnavailable, "ServiceUnavailable"), nil
 		}},
-		{"is away", "refused by a test", func(*front, *http.Request) (*http.Response, error) { return nil, errAway }},
-		{"ends watches", "", endWatch},
-		{"has a slow etcd", "the API server's answer to", loseAnswer},
+		{"is away", "", true, func(*front, *http.Request) (*http.Response, error) { return nil, errAway }},
+		{"ends watches", "", true, endWatch},
+		{"has a slow etcd", "", false, loseAnswer},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			endure(t, surrounding{name: x.name, told: x.told, begin: func(w *world) func() {
+			endure(t, surrounding{name: x.name, told: x.told, late: true, begin: func(w *world) func() {
+				if x.cut {
+					defer w.front.cut()
+				}
 				return w.front.begin(w, x.meet)
 			}})
 		})
@@ -44,7 +48,8 @@ func endWatch(f *front, r *http.Request) (*http.Response, error) {
 	}
 	a, err := f.next(r)
 	if err == nil {
-		time.AfterFunc(500*time.Millisecond, func() { a.Body.Close() })
+		body := a.Body // what is above puts its own around it
+		time.AfterFunc(500*time.Millisecond, func() { body.Close() })
 	}
 	return a, err
 }
@@ -74,18 +79,24 @@ type front struct {
 	watch map[io.Closer]bool // those that are open
 }
 
-// begin has all requests meet a surrounding, and ends the watches that are open.
+// begin has all requests meet a surrounding.
 func (f *front) begin(w *world, meet func(*front, *http.Request) (*http.Response, error)) (end func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.meet, f.w = meet, w
-	for b := range f.watch {
-		go b.Close()
-	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.meet = nil
+	}
+}
+
+// cut ends the watches that are open.
+func (f *front) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for b := range f.watch {
+		go b.Close()
 	}
 }
 

@@ -34,6 +34,8 @@ type surrounding struct {
 	name string
 	// begin begins it, and end ends it.
 	begin func(w *world) (end func())
+	// late is whether it begins only when all scripts are at work.
+	late bool
 	// spares is whether it leaves namespace calm alone, whose keys must go on while it lasts.
 	spares bool
 	// quiet is whether nobody counts how often it is met.
@@ -87,7 +89,10 @@ func endure(t *testing.T, s surrounding) {
 	w.stage.Metrics = metricsapi.Serve(t, w.cluster.RESTConfig())
 	w.stage.Namespace(t, calm)
 
-	end := s.begin(w)
+	end := func() {}
+	if !s.late {
+		end = s.begin(w)
+	}
 	t.Run("work", func(t *testing.T) {
 		for _, l := range lives {
 			t.Run(l.Plugin, func(t *testing.T) {
@@ -97,11 +102,22 @@ func endure(t *testing.T, s surrounding) {
 		}
 		t.Run("meanwhile", func(t *testing.T) {
 			t.Parallel()
+			if s.late {
+				w.awaitWork(t, lives)
+				end = s.begin(w)
+			}
 			defer end()
 			w.expectMeanwhile(t, &s)
 		})
 	})
 	w.expectAfterwards()
+}
+
+// awaitWork returns when all scripts have the service accounts without which none of them can do anything.
+func (w *world) awaitWork(t *testing.T, lives []*life.Life) {
+	for _, l := range lives {
+		windlass.Account(t, w.stage.Client, l.Plugin+"-work")
+	}
 }
 
 // expectMeanwhile returns when the surrounding has lasted for long enough, was met and told of, and others have gone on.
