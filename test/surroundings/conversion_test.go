@@ -17,12 +17,12 @@ import (
 // A custom resource whose conversion fails can't be listed: objects may depend on one another through it that nobody
 // sees.
 func TestConversion(t *testing.T) {
-	endure(t, surrounding{name: "conversion", spares: true, quiet: true, begin: (*world).breakConversion})
+	endure(t, surrounding{name: "conversion", spares: true, quiet: true, begin: breakConversion})
 }
 
 // breakConversion makes a custom resource with an object that can't be converted to the version that is preferred.
-func (w *world) breakConversion() (end func()) {
-	w.Helper()
+func breakConversion(t *testing.T, w *world) (end func()) {
+	t.Helper()
 	definitions := w.stage.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"})
 	anything := map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
@@ -38,14 +38,14 @@ func (w *world) breakConversion() (end func()) {
 			"names":    map[string]any{"plural": "brokens", "kind": "Broken", "listKind": "BrokenList", "singular": "broken"},
 			"versions": []any{version("v1", true), version("v2", false)}},
 	}}, metav1.CreateOptions{})
-	w.must(err)
+	must(t, err)
 
 	of := func(version string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "surroundings.example.com", Version: version, Resource: "brokens"}
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "surroundings.example.com/v1",
 		"kind": "Broken", "metadata": map[string]any{"name": "broken"}}}
-	cluster.Eventually(w.T, time.Minute, "the custom resource is served", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "the custom resource is served", func() (bool, string) {
 		_, err := w.stage.Dynamic.Resource(of("v1")).Namespace("default").Create(w.Context(), object, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err)
 	})
@@ -53,11 +53,11 @@ func (w *world) breakConversion() (end func()) {
 	convert := func(by string) {
 		_, err := definitions.Patch(w.Context(), name, types.MergePatchType, []byte(`{"spec": {"conversion": `+by+`}}`),
 			metav1.PatchOptions{})
-		w.must(err)
+		must(t, err)
 	}
 	convert(`{"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
 		"clientConfig": {"url": "https://127.0.0.1:1/"}}}`)
-	cluster.Eventually(w.T, time.Minute, "its objects can't be converted", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, "its objects can't be converted", func() (bool, string) {
 		_, err := w.stage.Dynamic.Resource(of("v2")).List(w.Context(), metav1.ListOptions{})
 		return err != nil, fmt.Sprint(err)
 	})

@@ -2,6 +2,7 @@ package surroundings
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,30 +25,50 @@ import (
 
 const full = "database space exceeded"
 
+// Of etcd's AlarmRequest (go.etcd.io/etcd/api/v3/etcdserverpb/rpc.proto).
+const (
+	activate   = 1
+	deactivate = 2
+	noSpace    = 1
+)
+
 // An etcd whose quota is used up refuses all writes, until somebody disarms it.
 func TestFullEtcd(t *testing.T) {
-	endure(t, surrounding{name: "full", told: full, late: true, begin: func(w *world) func() {
+	endure(t, surrounding{name: "full", told: full, late: true, begin: func(t *testing.T, w *world) func() {
 		// It refuses everybody's writes; only the manager's are counted.
 		stop := w.front.begin(w, func(f *front, r *http.Request) (*http.Response, error) { return f.next(r) })
-		w.alarm("ACTIVATE")
+		w.alarm(t, activate)
 		return func() {
-			w.alarm("DEACTIVATE")
+			w.alarm(t, deactivate)
 			stop()
 		}
 	}})
 }
 
-// alarm changes the alarm of etcd that its quota is used up.
-func (w *world) alarm(action string) {
-	w.Helper()
+// alarm raises etcd's alarm that its quota is used up, or takes it back. This is a call of gRPC: a message of two numbers,
+// in a frame.
+func (w *world) alarm(t *testing.T, action byte) {
+	t.Helper()
 	url, err := os.ReadFile(filepath.Join(w.cluster.Dir, "etcd.url"))
-	w.must(err)
-	body := fmt.Sprintf(`{"action": %q, "alarm": "NOSPACE"}`, action)
-	r, err := http.Post(string(url)+"/v3/maintenance/alarm", "application/json", strings.NewReader(body))
-	w.must(err)
+	must(t, err)
+	message := []byte{1 << 3, action, 3 << 3, noSpace}
+	frame := append([]byte{0, 0, 0, 0, byte(len(message))}, message...)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, string(url)+"/etcdserverpb.Maintenance/Alarm",
+		bytes.NewReader(frame))
+	must(t, err)
+	q.Header.Set("Content-Type", "application/grpc")
+	q.Header.Set("TE", "trailers")
+
+	over := &http.Transport{Protocols: new(http.Protocols)}
+	over.Protocols.SetUnencryptedHTTP2(true)
+	defer over.CloseIdleConnections()
+	r, err := over.RoundTrip(q)
+	must(t, err)
 	defer r.Body.Close()
-	if b, err := io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK {
-		w.Fatalf("etcd: %s: %s %v", action, b, err)
+	_, err = io.Copy(io.Discard, r.Body)
+	must(t, err)
+	if status := cmp.Or(r.Trailer.Get("Grpc-Status"), r.Header.Get("Grpc-Status")); status != "0" {
+		t.Fatalf("etcd: status %s: %s%s", status, r.Trailer.Get("Grpc-Message"), r.Header.Get("Grpc-Message"))
 	}
 }
 
@@ -93,9 +114,9 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Deployments that etcd has just taken, and whose ReplicaSets are too large for it.
 func TestTooLargeForEtcd(t *testing.T) {
-	endure(t, surrounding{name: "large", spares: true, quiet: true, told: "too large", begin: func(w *world) func() {
+	endure(t, surrounding{name: "large", spares: true, quiet: true, told: "too large", begin: func(t *testing.T, w *world) func() {
 		const namespace, many = "large", 7
-		w.stage.Namespace(w, namespace)
+		w.stage.Namespace(t, namespace)
 		deployments := w.stage.Client.AppsV1().Deployments(namespace)
 		create := func(name string, size int) error {
 			_, err := deployments.Create(w.Context(), oversized(name, size), metav1.CreateOptions{})
@@ -110,10 +131,10 @@ func TestTooLargeForEtcd(t *testing.T) {
 				continue
 			}
 			least = size
-			w.must(deployments.Delete(w.Context(), "probe", metav1.DeleteOptions{}))
+			must(t, deployments.Delete(w.Context(), "probe", metav1.DeleteOptions{}))
 		}
 		for i := range many {
-			w.must(create(fmt.Sprint("large-", i), least-4))
+			must(t, create(fmt.Sprint("large-", i), least-4))
 		}
 		return func() {}
 	}})

@@ -31,7 +31,7 @@ func TestAPIServer(t *testing.T) {
 		{"has a slow etcd", "", false, loseAnswer},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			endure(t, surrounding{name: x.name, told: x.told, late: true, begin: func(w *world) func() {
+			endure(t, surrounding{name: x.name, told: x.told, late: true, begin: func(_ *testing.T, w *world) func() {
 				if x.cut {
 					defer w.front.cut()
 				}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) { life.Main(m) }
 type surrounding struct {
 	name string
 	// begin begins it, and end ends it.
-	begin func(w *world) (end func())
+	begin func(t *testing.T, w *world) (end func())
 	// late is whether it begins only when all scripts are at work.
 	late bool
 	// spares is whether it leaves namespace calm alone, whose keys must go on while it lasts.
@@ -91,7 +91,7 @@ func endure(t *testing.T, s surrounding) {
 
 	end := func() {}
 	if !s.late {
-		end = s.begin(w)
+		end = s.begin(t, w)
 	}
 	t.Run("work", func(t *testing.T) {
 		for _, l := range lives {
@@ -104,7 +104,7 @@ func endure(t *testing.T, s surrounding) {
 			t.Parallel()
 			if s.late {
 				w.awaitWork(t, lives)
-				end = s.begin(w)
+				end = s.begin(t, w)
 			}
 			defer end()
 			w.expectMeanwhile(t, &s)

@@ -40,8 +40,8 @@ func TestWebhooks(t *testing.T) {
 	} {
 		for verb, on := range verbs() {
 			t.Run(x.name+verb, func(t *testing.T) {
-				endure(t, surrounding{name: x.name, spares: true, told: x.told, begin: func(w *world) func() {
-					return w.serveWebhook(strings.HasPrefix(x.name, "mutates"), on, x.answer)
+				endure(t, surrounding{name: x.name, spares: true, told: x.told, begin: func(t *testing.T, w *world) func() {
+					return w.serveWebhook(t, strings.HasPrefix(x.name, "mutates"), on, x.answer)
 				}})
 			})
 		}
@@ -123,9 +123,9 @@ var whoIsMet = []registration.MatchCondition{
 }
 
 // serveWebhook has the API server ask a webhook about controllers' writes; end ends that.
-func (w *world) serveWebhook(mutating bool, on []registration.OperationType,
+func (w *world) serveWebhook(t *testing.T, mutating bool, on []registration.OperationType,
 	answer func(http.ResponseWriter, *http.Request, *admission.AdmissionReview)) (end func()) {
-	w.Helper()
+	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		var asked admission.AdmissionReview
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Request == nil {
@@ -152,9 +152,9 @@ func (w *world) serveWebhook(mutating bool, on []registration.OperationType,
 				MatchPolicy: &equivalent, FailurePolicy: &fail, TimeoutSeconds: seconds, MatchConditions: whoIsMet,
 				AdmissionReviewVersions: []string{"v1"}}}}
 		_, err := configurations.MutatingWebhookConfigurations().Create(w.Context(), c, metav1.CreateOptions{})
-		w.must(err)
+		must(t, err)
 		return func() {
-			w.must(configurations.MutatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
+			must(t, configurations.MutatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
 		}
 	}
 
@@ -163,15 +163,15 @@ func (w *world) serveWebhook(mutating bool, on []registration.OperationType,
 			MatchPolicy: &equivalent, FailurePolicy: &fail, TimeoutSeconds: seconds, MatchConditions: whoIsMet,
 			AdmissionReviewVersions: []string{"v1"}}}}
 	_, err := configurations.ValidatingWebhookConfigurations().Create(w.Context(), c, metav1.CreateOptions{})
-	w.must(err)
+	must(t, err)
 	return func() {
-		w.must(configurations.ValidatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
+		must(t, configurations.ValidatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
 	}
 }
 
-func (w *world) must(err error) {
-	w.Helper()
+func must(t *testing.T, err error) {
+	t.Helper()
 	if err != nil {
-		w.Fatal(err)
+		t.Fatal(err)
 	}
 }
