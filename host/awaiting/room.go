@@ -15,8 +15,8 @@ import (
 var ErrEnded = errors.New("the API server hasn't answered for long, and too many syncs wait for it: " +
 	"the key is tried again after its back-off")
 
-// endedMin is how long a request has waited at least that is ended for others: one whose answer only comes late, through
-// several slow webhooks in a row, must have its answer some time.
+// endedMin is how long a request has waited at least that is ended for others: one whose answer comes late, through
+// several slow webhooks in a row, must have it some time.
 const endedMin = 20 * time.Second
 
 // Room is for those syncs of a controller that have given their workers back. It bounds how many there are.
@@ -31,10 +31,11 @@ type Room struct {
 	Wake func(key abi.KeyRef)
 
 	mu    sync.Mutex
-	syncs []*Sync                                 // all
-	away  []*Sync                                 // those without a worker that haven't been ended; that which waits for longest is the first
-	held  map[abi.KeyRef]map[abi.KeyRef]time.Time // by share: keys that may not begin, and since when
+	syncs []*Sync // all
+	away  []*Sync // those without a worker that haven't been ended; that which waits for longest is the first
 	ended int
+	// held are the keys that may not begin, by their share, and since when
+	held map[abi.KeyRef]map[abi.KeyRef]time.Time
 }
 
 // Sync returns the syncs of a new worker, until it calls Close.
