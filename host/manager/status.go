@@ -79,8 +79,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 // scrape returns what the manager is like now, for its metrics.
 func (i *inspector) scrape() metrics.Scrape {
 	now := metrics.Scrape{Caches: i.stores.cache.Status(), DroppedLogBytes: map[string]int64{},
-		Held: map[string]map[string]int64{}, Away: map[string]int{},
-		MissingImages: len(i.chooser.missing())}
+		Held: map[string]map[string]int64{}, MissingImages: len(i.chooser.missing())}
 	for _, h := range i.roster.all() {
 		now.DroppedLogBytes[h.name] = h.limits.logs.Dropped()
 		now.Held[h.name] = heldBy(h.limits.memory)
