@@ -176,7 +176,8 @@ func (slow) Lacking() (unlisted []abi.Resource, young abi.Resource, wait time.Du
 
 // A lenient view waits for a time, then is delivered with the names of what it lacks; other views wait on.
 func TestLenientViews(t *testing.T) {
-	all, owned := abi.Resource{Name: "*"}, &abi.Condition{Op: abi.OpJoin, Path: "owners.uid", View: 0, ViewPath: "metadata.uid"}
+	all := abi.Resource{Name: "*"}
+	owned := &abi.Condition{Op: abi.OpJoin, Path: "owners.uid", View: 0, ViewPath: "metadata.uid"}
 	c := &abi.Controller{Name: "c", Views: []abi.View{
 		{Name: "items", Resource: all},
 		{Name: "dependents", Resource: all, Where: owned, Lenient: true},

@@ -79,7 +79,8 @@ func TestUnlisted(t *testing.T) {
 	f.is.Store(false)
 	c.expectTold(m, []string{"down.example.com/v1/*"})
 	c.expectWaiting(0, ": down.example.com/v1/* can't be listed")
-	if err := c.client.Resource(apiServices).Delete(t.Context(), "v1.down.example.com", metav1.DeleteOptions{}); err != nil {
+	if err := c.client.Resource(apiServices).Delete(t.Context(), "v1.down.example.com",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.expectTold(m, nil)

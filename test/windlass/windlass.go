@@ -101,7 +101,8 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 	serving := make(chan *server.Server, 1)
 	go func() {
 		m.ended <- manager.Run(ctx, k,
-			manager.Options{Wrap: o.Wrap, Sources: o.Sources, Wall: o.Wall, Patience: o.Patience, Flags: o.Flags, Load: load, Reload: m.reload,
+			manager.Options{Wrap: o.Wrap, Sources: o.Sources, Wall: o.Wall, Patience: o.Patience, Flags: o.Flags,
+				Load: load, Reload: m.reload,
 				Serving: func(s *server.Server) {
 					serving <- s
 				}})
