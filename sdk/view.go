@@ -161,8 +161,8 @@ func (v *View[T, P]) Count(c *Call) int { return int(c.viewData(&v.s).Count) }
 // Guarded reports that the view's guard didn't hold, so that nothing was looked at.
 func (v *View[T, P]) Guarded(c *Call) bool { return c.viewData(&v.s).Guarded }
 
-// Unlisted returns, of a lenient view, the resources whose objects it may lack, because they can't be listed. The key is
-// synced again when one of them can be.
+// Unlisted returns, of a lenient view, the resources whose objects it may lack, because they can't be listed. The key
+// is synced again when one of them can be.
 func (v *View[T, P]) Unlisted(c *Call) []string { return c.viewData(&v.s).Unlisted }
 
 // Version is the resource version up to which the view is known to be current.

@@ -225,8 +225,8 @@ func (c *collected) expectTold(m *windlass.Manager, unlisted []string) {
 		i := slices.IndexFunc(s.Controllers, func(x state.ControllerStatus) bool { return x.Name == collector })
 		told := s.Controllers[i].Unlisted
 		done := slices.EqualFunc(told, unlisted, func(u state.Unlisted, name string) bool {
-			return u.Resource == name && strings.Contains(u.Why, why[name]) && !u.Since.IsZero() && slices.ContainsFunc(s.Troubles,
-				func(x state.Trouble) bool {
+			return u.Resource == name && strings.Contains(u.Why, why[name]) && !u.Since.IsZero() &&
+				slices.ContainsFunc(s.Troubles, func(x state.Trouble) bool {
 					return x.Level == state.Warning && x.About == collector && strings.Contains(x.What, "goes on without "+name+", ")
 				})
 		})
