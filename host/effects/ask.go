@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -64,6 +65,10 @@ func (s *Session) readPath(ctx context.Context, e *abi.Effect) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.nothing {
+		return nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", apischema.GroupResource{}, "", "", 0, true)
+	}
+
 	path, _, _ := strings.Cut(e.Path, "?")
 	ctx, awaited := awaiting.Begin(ctx, named("get "+path))
 	defer awaited.End()

@@ -16,66 +16,76 @@ import (
 	"github.com/windlass-dev/windlass/host/grant"
 )
 
-// A read's path lies below what the manifest names, however it is written.
+// A read's path lies below what the manifest names, however it is written. One with a name in it that can be in no path
+// leads nowhere, and isn't asked for.
 func TestReadPaths(t *testing.T) {
+	const fine, nowhere, refused = "fine", "nowhere", "refused"
 	pods := abi.Resource{Group: "metrics.k8s.io", Version: "v1beta1", Name: "pods"}
 	any := abi.Resource{Group: "custom.metrics.k8s.io", Version: "v1beta2", Name: "*"}
 	spaces := abi.Resource{Group: "apps", Version: "v1", Name: "namespaces"}
 	for _, c := range []struct {
 		resource abi.Resource
 		path     string
-		fine     bool
+		want     string
 	}{
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods", true},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/p", true},
-		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods?labelSelector=app%3Dx%2Fy", true},
-		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods/p", true},
-		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/%70ods", true},
-		{podsR, "/api/v1/namespaces/n/pods/p", true},
-		{any, "/apis/custom.metrics.k8s.io/v1beta2/namespaces/n/pods/*/requests", true},
-		{any, "/apis/custom.metrics.k8s.io/v1beta2/namespaces/n/metrics/a%7Cb", true},
-		{spaces, "/apis/apps/v1/namespaces/n", true},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods", fine},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/p", fine},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods?labelSelector=app%3Dx%2Fy", fine},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods/p", fine},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/%70ods", fine},
+		{podsR, "/api/v1/namespaces/n/pods/p", fine},
+		{any, "/apis/custom.metrics.k8s.io/v1beta2/namespaces/n/pods/*/requests", fine},
+		{any, "/apis/custom.metrics.k8s.io/v1beta2/namespaces/n/metrics/a%7Cb", fine},
+		{spaces, "/apis/apps/v1/namespaces/n", fine},
 
-		{pods, "/apis/metrics.k8s.io/v1beta1/nodes", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/nodes", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods/p/log", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/pods", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/", false},
-		{pods, "/apis/metrics.k8s.io/v1beta2/pods", false},
-		{pods, "/apis/apps/v1/pods", false},
-		{pods, "/api/v1/pods", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/../../apps/v1/pods", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/..", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/.", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/%2e%2e", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/%252e%252e", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%2fb", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a\\b", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%zz", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a\nb", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%00b", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1//pods", false},
-		{pods, "//apis/metrics.k8s.io/v1beta1/pods", false},
-		{pods, "apis/metrics.k8s.io/v1beta1/pods", false},
-		{pods, "https://elsewhere/apis/metrics.k8s.io/v1beta1/pods", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods#x", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods?watch=true", false},
-		{pods, "/apis/metrics.k8s.io/v1beta1/pods?a=%zz", false},
-		{pods, "", false},
-		{any, "/apis/custom.metrics.k8s.io/v1beta1/namespaces/n/pods/*/requests", false},
-		{any, "/apis/custom.metrics.k8s.io/v1beta2/watch/pods", false},
-		{abi.Resource{Version: "v1", Name: "*"}, "/api/v1/nodes/n/proxy/logs", false},
-		{spaces, "/apis/apps/v1/namespaces/n/secrets", false},
-		{podsR, "/api/v1/namespaces/n/pods/p/proxy", false},
+		{pods, "/apis/metrics.k8s.io/v1beta1/nodes", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/nodes", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/n/pods/p/log", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/namespaces/pods", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta2/pods", refused},
+		{pods, "/apis/apps/v1/pods", refused},
+		{pods, "/api/v1/pods", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/../../apps/v1/pods", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/..", nowhere},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/.", nowhere},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/%2e%2e", nowhere},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/%252e%252e", nowhere},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%2fb", nowhere},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a\\b", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%zz", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a\nb", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%00b", fine},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods/a%5C%3F%23b", fine},
+		{pods, "/apis/metrics.k8s.io/v1beta1//pods", refused},
+		{pods, "//apis/metrics.k8s.io/v1beta1/pods", refused},
+		{pods, "apis/metrics.k8s.io/v1beta1/pods", refused},
+		{pods, "https://elsewhere/apis/metrics.k8s.io/v1beta1/pods", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods#x", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods?watch=true", refused},
+		{pods, "/apis/metrics.k8s.io/v1beta1/pods?a=%zz", refused},
+		{pods, "", refused},
+		{any, "/apis/custom.metrics.k8s.io/v1beta1/namespaces/n/pods/*/requests", refused},
+		{any, "/apis/custom.metrics.k8s.io/v1beta2/watch/pods", refused},
+		{abi.Resource{Version: "v1", Name: "*"}, "/api/v1/nodes/n/proxy/logs", refused},
+		{spaces, "/apis/apps/v1/namespaces/n/secrets", refused},
+		{podsR, "/api/v1/namespaces/n/pods/p/proxy", refused},
 	} {
 		p, err := parsePath(c.path)
 		if err == nil {
 			err = p.checkWithin(c.resource)
 		}
-		if (err == nil) != c.fine {
-			t.Errorf("%s for %s: %v", c.path, c.resource, err)
+		got := fine
+		switch {
+		case err != nil:
+			got = refused
+		case p.nothing:
+			got = nowhere
+		}
+		if got != c.want {
+			t.Errorf("%s for %s is %s, want %s: %v", c.path, c.resource, got, c.want, err)
 		}
 	}
 }
@@ -241,19 +251,20 @@ func TestFacts(t *testing.T) {
 		t.Errorf("namespaces without facts are kept: %v", w.facts.of)
 	}
 
-	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish,
-		Object: make([]byte, abi.FactMax+1)}}); !Refused(err) {
-		t.Errorf("a fact that is too large: %v", err)
+	for what, e := range map[string]abi.Effect{
+		"a fact that is too large":   {Kind: abi.EffectPublish, Object: make([]byte, abi.FactMax+1)},
+		"a fact with too many terms": {Kind: abi.EffectPublish, Object: []byte("1"), Terms: make([]string, abi.FactMax)},
+	} {
+		o, err := w.Begin(a, nil).Perform(t.Context(), []abi.Effect{e})
+		if err != nil || o[0].Reason != "LimitExceeded" || !strings.Contains(o[0].Message, "a fact with its terms of ") {
+			t.Errorf("%s: %+v, %v", what, o, err)
+		}
 	}
-
-	if err := w.Begin(a, nil).Check([]abi.Effect{{Kind: abi.EffectPublish, Object: []byte("1"),
-		Terms: make([]string, abi.FactMax)}}); !Refused(err) {
-		t.Errorf("a fact with too many terms: %v", err)
-	}
+	check()
 }
 
-// A zone's period is asked for without any right; a zone that isn't known fails, and what names none, or one that no
-// database could have, is refused.
+// A zone's period is asked for without any right; a zone that isn't known fails, as does one that no database could
+// have, and what names none is refused.
 func TestZones(t *testing.T) {
 	w := &Writer{lasting: &lasting{}, Options: Options{Controller: &abi.Controller{Name: "c"}}}
 	ask := func(zone *abi.Zone) ([]abi.Outcome, error) {
@@ -272,9 +283,11 @@ func TestZones(t *testing.T) {
 		t.Errorf("got %+v, %v", out, err)
 	}
 
-	for _, zone := range []*abi.Zone{nil, {Name: strings.Repeat("x", partMax+1)}} {
-		if _, err := ask(zone); !Refused(err) {
-			t.Errorf("%+v: %v", zone, err)
-		}
+	out, err = ask(&abi.Zone{Name: strings.Repeat("x", partMax+1)})
+	if want := "the name of a time zone of 1025 bytes, the limit is 1024"; err != nil || out[0].Message != want {
+		t.Errorf("a name that no database could have: %+v, %v", out, err)
+	}
+	if _, err := ask(nil); !Refused(err) {
+		t.Errorf("no name: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,19 +30,22 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Refused reports whether an answer was refused.
+// Refused reports whether an answer was refused for what the plugin may not do, or can't mean. One that is over a limit
+// isn't: objects can bring it about.
 func Refused(err error) bool {
-	var r *RefusedError
-	return errors.As(err, &r)
+	return errors.As(err, new(*RefusedError)) && !errors.As(err, new(*CountError))
 }
 
 // limits of one answer, groups counted with all their members.
 const (
 	effectsMax = 100_000
 	groupDepth = 4
-	partMax    = 1024    // bytes of a name
+	partMax    = 1024    // bytes of the name of a time zone
+	pathMax    = nameMax // bytes of a path that is read, with its query
 	eventMax   = 8 << 10 // bytes of an event's message; what is longer is cut: many events wait to be sent
-	wakesMax   = 10_000  // keys of siblings, in a whole sync
+	// bytes of an event's reason and of its object's names, UID and version, which many waiting events hold
+	eventNamesMax = 4 << 10
+	wakesMax      = 10_000 // keys of siblings, in a whole sync
 )
 
 // checkEffects looks at all effects of an answer before any of them is done.
@@ -77,7 +79,7 @@ func (c *checker) checkList(effects []abi.Effect, prefix string, depth int) erro
 		index := fmt.Sprintf("%s%d", prefix, i)
 		err := c.checkEffect(e)
 		if c.count > effectsMax {
-			err = fmt.Errorf("an answer has at most %d effects", effectsMax)
+			err = &CountError{"effects of an answer", effectsMax}
 		}
 
 		if err == nil && e.Kind == abi.EffectGroup && depth == groupDepth {
@@ -116,19 +118,16 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		if e.Ask == nil || e.Ask.View < 0 || int(e.Ask.View) >= len(c.w.Controller.Views) {
 			return errors.New("it asks for a view that the manifest doesn't have")
 		}
-		return names.Namespace(e.Ask.Namespace)
+		return nil
 	case abi.EffectWake:
 		if e.Wake == nil {
 			return errors.New("it names no key")
-		}
-		if err := checkKey(&e.Wake.Key); err != nil {
-			return err
 		}
 		if c.w.Wake == nil {
 			return errors.New("this controller has no siblings to wake")
 		}
 		if c.wakes++; c.wakes > wakesMax {
-			return fmt.Errorf("a sync wakes at most %d keys of the plugin's controllers", wakesMax)
+			return &CountError{"keys of the plugin's controllers that a sync wakes", wakesMax}
 		}
 		return nil
 	case abi.EffectDiscover:
@@ -138,20 +137,11 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		return nil
 	case abi.EffectRead:
 		return c.mayRead(e)
-	case abi.EffectPublish:
-		size := len(e.Object)
-		for _, t := range e.Terms {
-			size += len(t) + termOverhead
-		}
-		if size > abi.FactMax {
-			return fmt.Errorf("a fact of %d bytes with its terms, the limit is %d", size, abi.FactMax)
-		}
-		return nil
-	case abi.EffectFacts:
+	case abi.EffectPublish, abi.EffectFacts:
 		return nil
 	case abi.EffectZone:
-		if e.Zone == nil || len(e.Zone.Name) > partMax {
-			return fmt.Errorf("it names no time zone, or one whose name has more than %d bytes", partMax)
+		if e.Zone == nil {
+			return errors.New("it names no time zone")
 		}
 		return nil
 	}
@@ -180,12 +170,6 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		if e.Event == nil || e.Event.Reason == "" || (e.Event.Type != "Normal" && e.Event.Type != "Warning") {
 			return errors.New("an event has a reason and the type Normal or Warning")
 		}
-		if err := cmp.Or(names.Namespace(e.Namespace), names.Object(e.Name)); err != nil {
-			return err
-		}
-		if n := len(e.Event.Reason) + len(e.UID) + len(e.Version) + len(e.Name) + len(e.Namespace); n > 4*partMax {
-			return fmt.Errorf("the event's reason, names, UID and version have %d bytes, the limit is %d", n, 4*partMax)
-		}
 		return c.grantedEvent(e, res)
 	}
 	if e.Kind == abi.EffectUpdate {
@@ -206,6 +190,9 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 	if err := c.checkShape(e, res); err != nil {
 		return err
 	}
+	if isMisplaced(e, res) || len(e.Object) > objectMax {
+		return nil // nothing is asked of the API server
+	}
 	if e.Metadata && !res.Partial {
 		res = schema.Partial(res.Resource, res.Kind, res.Namespaced)
 	}
@@ -220,12 +207,6 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 		c.deletes++
 	}
 	return c.granted(e, res, func(k objectKey) bool { return c.created[k] })
-}
-
-// checkKey reports why a key can't be woken. Its name need not be an object's: it may be a value in one.
-func checkKey(k *abi.KeyRef) error {
-	return cmp.Or(names.Namespace(k.Namespace), names.Value("key's name", k.Name),
-		names.Value("key's resource", k.Resource))
 }
 
 // metadataOf reports why an effect can't be done on the metadata of objects alone, where that is asked for.
@@ -247,10 +228,10 @@ func metadataOf(e *abi.Effect) error {
 // checkShape checks what can be checked without looking at the object.
 func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 	namespaced, scoped := res.Namespaced, !res.Custom // of a resource that isn't built in the server knows the scope
-	if err := cmp.Or(names.Namespace(e.Namespace), names.Object(e.Name), names.Subresource(e.Subresource)); err != nil {
+	if err := names.Subresource(e.Subresource); err != nil {
 		return err
 	}
-	if scoped && !namespaced && e.Namespace != "" {
+	if scoped && !namespaced && e.Namespace != "" && !isMisplaced(e, res) {
 		return fmt.Errorf("the resource has no namespaces, the effect names %q", printable.Line(e.Namespace, textMost))
 	}
 	if e.Tolerate&^31 != 0 {
@@ -275,11 +256,8 @@ func (c *checker) checkShape(e *abi.Effect, res *schema.Resource) error {
 
 	switch e.Kind {
 	case abi.EffectCreate, abi.EffectUpdate, abi.EffectPatch, abi.EffectApply, abi.EffectReview:
-		switch n := len(e.Object); {
-		case n == 0:
+		if len(e.Object) == 0 {
 			return errors.New("it has no object")
-		case n > objectMax:
-			return fmt.Errorf("its object has %d bytes, the API server takes at most %d", n, objectMax)
 		}
 	}
 

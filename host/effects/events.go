@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -119,6 +120,13 @@ func (s *fencedSink) writeFenced(e *corev1.Event, write func() (*corev1.Event, e
 // recordEvent records an event on the object that the effect names. It never fails: an event that can't be written is
 // dropped, as upstream drops it.
 func (s *Session) recordEvent(e *abi.Effect, res *schema.Resource) {
+	if n := len(e.Event.Reason) + len(e.UID) + len(e.Version) + len(e.Name) + len(e.Namespace); n > eventNamesMax {
+		s.w.log.Info("An event is left out: the API server would refuse it, for its name begins with the object's",
+			"object", printable.Line(e.Namespace+"/"+e.Name, textMost), "reason", printable.Line(e.Event.Reason, textMost),
+			"bytes", n, "limit", eventNamesMax)
+		return
+	}
+
 	ref := &corev1.ObjectReference{
 		APIVersion: res.APIVersion(), Kind: res.Kind,
 		Namespace: strings.Clone(e.Namespace), Name: strings.Clone(e.Name), UID: types.UID(strings.Clone(e.UID)),

@@ -62,6 +62,13 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 		return nil
 	}
 
+	if !isSegment(a.Namespace) {
+		return nil // there is no such namespace, and none can come
+	}
+	if err := overLimit("a name", len(a.Namespace), nameMax); err != nil {
+		return err
+	}
+
 	ctx, awaited := awaiting.Begin(ctx, named("list "+v.Resource.String()))
 	defer awaited.End()
 	awaited.Sent()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects/barrier"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -56,7 +57,7 @@ func (s *Session) failedOutcome(e *abi.Effect, err error) (abi.Outcome, error) {
 	case e.Kind == abi.EffectRead:
 		what = "read " + strings.Clone(e.Path)
 	case e.Name != "":
-		what += " " + strings.TrimPrefix(e.Namespace+"/"+e.Name, "/")
+		what += " " + printable.Line(strings.TrimPrefix(e.Namespace+"/"+e.Name, "/"), textMost)
 	}
 	return o, &Error{Request: what, Reason: o.Reason, Err: err}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/printable"
@@ -15,9 +16,11 @@ import (
 type apiPath struct {
 	segments []string
 	query    url.Values
+	nothing  bool // a segment can be in no path: there is nothing there
 }
 
-// parsePath takes a path apart. What a server could resolve to another path than the one that was checked is an error.
+// parsePath takes a path apart. What isn't escaped so that it can be read in one way only is an error; a segment that a
+// server could resolve to another path is noted: it may be a name in an object.
 func parsePath(s string) (apiPath, error) {
 	s = strings.Clone(s)
 	raw, query, _ := strings.Cut(s, "?")
@@ -29,11 +32,11 @@ func parsePath(s string) (apiPath, error) {
 	var p apiPath
 	for segment := range strings.SplitSeq(rest, "/") {
 		plain, err := url.PathUnescape(segment)
-		if err != nil || plain == "" || plain == "." || plain == ".." || strings.ContainsAny(plain, "/\\%?#") ||
-			printable.Line(plain, textMost) != plain {
+		if err != nil || plain == "" || strings.Contains(segment, `\`) || strings.ContainsFunc(segment, unicode.IsControl) {
 			return apiPath{}, fmt.Errorf("%q can't be part of the path of an API: %q", printable.Line(segment, textMost),
 				printable.Line(s, textMost))
 		}
+		p.nothing = p.nothing || !isSegment(plain)
 		p.segments = append(p.segments, plain)
 	}
 	var err error

@@ -13,6 +13,10 @@ import (
 
 // performOne does one effect that isn't a group.
 func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
+	if err := checkLimits(e); err != nil {
+		return s.failedOutcome(e, err)
+	}
+
 	switch e.Kind {
 	case abi.EffectView:
 		if e.Ask.Fresh {
@@ -64,7 +68,7 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 		return s.failedOutcome(e, err)
 	}
 	if e.Kind != abi.EffectEvent {
-		if err := s.granted(e, res, func(objectKey) bool { return false }); err != nil {
+		if err := s.mayAsk(e, res); err != nil {
 			return s.failedOutcome(e, err)
 		}
 	}
@@ -104,6 +108,17 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 		return s.failedOutcome(e, err)
 	}
 	return o, nil
+}
+
+// mayAsk reports why nothing is asked of the API server: the grant doesn't cover the effect, or what it names can't be
+// asked for.
+func (s *Session) mayAsk(e *abi.Effect, res *schema.Resource) error {
+	if !isMisplaced(e, res) {
+		if err := s.granted(e, res, func(objectKey) bool { return false }); err != nil {
+			return err
+		}
+	}
+	return checkAddress(e, res)
 }
 
 // resolveForm returns the resource as the effect wants it: with metadata alone where it says so, and with a kind where

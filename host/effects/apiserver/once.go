@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"path"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -118,7 +117,7 @@ func (c Client) buildRequest(ctx context.Context, r *Request, timeout time.Durat
 		return nil, err
 	}
 	to := *c.base
-	to.Path = path.Join(append([]string{"/", to.Path}, r.path()...)...)
+	to.Path = strings.TrimSuffix(to.Path, "/") + "/" + strings.Join(r.path(), "/") // nothing in it is resolved
 	query := make(url.Values, len(r.Params)+1)
 	for k, v := range r.Params {
 		query.Set(k, v)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -21,7 +22,7 @@ func (c Client) ReadObject(ctx context.Context, res *schema.Resource, namespace,
 	timeout time.Duration) ([]byte, error) {
 	r := &Request{
 		Method: "GET", Verb: "list", Resource: res.Resource, Namespace: namespace,
-		Params: map[string]string{"fieldSelector": "metadata.name=" + name},
+		Params: map[string]string{"fieldSelector": "metadata.name=" + fields.EscapeValue(name)},
 	}
 	r.Accept = envelope.AcceptList(res)
 	b, _, err := c.SendOnce(ctx, r, timeout)
