@@ -42,7 +42,7 @@ func (d *decodedBytes) addMessage(m *Message, b []byte, depth int) error {
 		if f == nil {
 			return nil // Go's decoder skips it
 		}
-		if err := d.add(fieldSize + len(content)); err != nil {
+		if err := d.add(fieldSize); err != nil {
 			return err
 		}
 		if !f.Map {
@@ -53,20 +53,20 @@ func (d *decodedBytes) addMessage(m *Message, b []byte, depth int) error {
 		}
 		return Each(content, func(number int32, value []byte) error {
 			if number != 2 {
-				return nil
+				return d.add(len(value))
 			}
 			return d.addValue(f, value, depth)
 		})
 	})
 }
 
-// addValue adds what a field's value takes beside its content.
+// addValue adds what a field's value takes: of a message its own fields, for what is in it is counted there.
 func (d *decodedBytes) addValue(f *Field, content []byte, depth int) error {
 	switch {
 	case f.Kind == Struct:
 		return d.addMessage(f.Message, content, depth+1)
 	case f.Kind >= Time:
-		return d.add(entrySize)
+		return d.add(entrySize + len(content))
 	}
-	return nil
+	return d.add(len(content))
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,10 +33,24 @@ func TestDecodedSize(t *testing.T) {
 	}{
 		"nothing":         {template(0, nil), int(reflect.TypeFor[corev1.PodSpec]().Size()), 4 << 10},
 		"many containers": {template(1000, nil), 1000 * container, 2000*container + 4<<10},
-		"a long label":    {template(0, map[string]string{"a": strings.Repeat("x", 10_000)}), 10_000, 40_000},
+		"a long label":    {template(0, map[string]string{"a": strings.Repeat("{", 10_000)}), 10_000, 13_000},
 		"garbage":         {[]byte("\x07"), -1, -1},
 	} {
 		size, err := m.DecodedSize(x.b, 100<<20)
+		if err == nil {
+			var p corev1.PodTemplateSpec
+			if err := p.Unmarshal(x.b); err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(&p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inJSON, err := m.DecodedJSONSize(text, 100<<20)
+			if err != nil || inJSON < x.least || inJSON > x.most {
+				t.Errorf("%s: %d bytes in JSON, %v; want %d to %d", name, inJSON, err, x.least, x.most)
+			}
+		}
 		if x.least < 0 {
 			if err == nil {
 				t.Errorf("%s has %d bytes", name, size)

@@ -33,7 +33,7 @@ import (
 //   - protobuf_form: the same head, body JSON; gives protobuf.
 //   - template_hash: head a collision count or nothing, body a v1/PodTemplateSpec; gives upstream's hash of it in a
 //     name (controller.ComputeHash).
-//   - x509: head "certificate", "request" or "signed request", body PEM of at most 64 KiB; gives an [abi.X509].
+//   - x509: head "certificate", "request" or "signed request", body PEM of at most 2 MiB; gives an [abi.X509].
 var Helpers = map[string]sandbox.Helper{
 	"json_form":     wrapHelper(jsonForm),
 	"protobuf_form": wrapHelper(protobufForm),
@@ -121,8 +121,12 @@ func protobufForm(kind string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := bytes.Count(body, []byte("{")); n > objectsMax {
-		return nil, fmt.Errorf("%s: %d JSON objects, the limit is %d", kind, n, objectsMax)
+	described, err := hostschema.MessageOf(reflect.TypeOf(m).Elem())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := described.DecodedJSONSize(body, decodedMax); err != nil {
+		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	if err := json.Unmarshal(body, m); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
@@ -132,7 +136,7 @@ func protobufForm(kind string, body []byte) ([]byte, error) {
 
 func templateHash(count string, body []byte) ([]byte, error) {
 	var t corev1.PodTemplateSpec
-	if err := unmarshal(&t, body, templateMax); err != nil {
+	if err := unmarshal(&t, body, decodedMax); err != nil {
 		return nil, fmt.Errorf("v1/PodTemplateSpec: %w", err)
 	}
 	h := fnv.New32a()
@@ -149,13 +153,9 @@ func templateHash(count string, body []byte) ([]byte, error) {
 	return []byte(rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))), nil
 }
 
-// Bounds of what helpers make of an argument, which may be far larger: of two bytes comes a container of a kilobyte,
-// and of that several times as much text.
-const (
-	decodedMax  = 16 << 20 // bytes that an object takes in memory
-	templateMax = 2 << 20  // of a template, whose hash is of all that is in it, zeros included
-	objectsMax  = 10_000   // JSON objects, each of which may become a large struct
-)
+// decodedMax bounds what helpers make of an argument, in bytes of memory: of two bytes comes a container of a kilobyte.
+// What the API server admits is smaller: a template of 1.5 MB, of which each port is small, takes 14 MB.
+const decodedMax = 16 << 20
 
 // unmarshal reads bytes that a guest gave: generated code is trusted with what API servers send.
 func unmarshal(m message, b []byte, most int) (err error) {

@@ -81,8 +81,8 @@ func TestHelpersAreBounded(t *testing.T) {
 	for _, x := range []struct{ name, head, body, want string }{
 		{"json_form", "v1/PodTemplateSpec", string(spec), "decoded it would take more than 16777216 bytes of memory"},
 		{"template_hash", "", string(spec[:200_000]), "the message is cut short"},
-		{"protobuf_form", "v1/PodTemplateSpec", `{"spec":{"containers":[` + strings.Repeat("{},", 20_000) + `{}]}}`,
-			"20003 JSON objects, the limit is 10000"},
+		{"protobuf_form", "v1/PodTemplateSpec", `{"Spec":{"containers":[` + strings.Repeat("{},", 50_000) + `{}]}}`,
+			"decoded it would take more than 16777216 bytes of memory"},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -96,12 +96,59 @@ func TestHelpersAreBounded(t *testing.T) {
 		}
 	}
 
-	small := bytes.Repeat([]byte("\x12\x00"), 5_000)
+	small := bytes.Repeat([]byte("\x12\x00"), 50_000)
 	template := append(binary.AppendUvarint([]byte{0x12}, uint64(len(small))), small...)
-	if got := CallHelper("template_hash", append([]byte("\n"), template...)); !strings.Contains(string(got), "2097152 bytes") {
-		t.Errorf("the hash of 5,000 containers: %.200s", got)
+	if got := CallHelper("template_hash", append([]byte("\n"), template...)); !strings.Contains(string(got), "16777216 bytes") {
+		t.Errorf("the hash of 50,000 containers: %.200s", got)
 	}
 	if got := CallHelper("template_hash", append([]byte("\n"), template[:0]...)); got[0] != 0 {
 		t.Errorf("the hash of nothing: %.200s", got)
+	}
+}
+
+// What an object that the API server admits can have in it is read: a long text with braces, and as many small things as
+// fit into 1.5 MB.
+func TestHelpersTakeWhatIsAdmitted(t *testing.T) {
+	const objectMax = 3 << 19 // bytes that etcd takes
+	pod := func(change func(*corev1.Container)) *corev1.PodTemplateSpec {
+		p := &corev1.PodTemplateSpec{}
+		p.Annotations = map[string]string{"config": strings.Repeat("{", 250_000)}
+		p.Spec.Containers = []corev1.Container{{Name: "c", Image: "x"}}
+		change(&p.Spec.Containers[0])
+		return p
+	}
+
+	for name, template := range map[string]*corev1.PodTemplateSpec{
+		"braces": pod(func(*corev1.Container) {}),
+		"a long text": pod(func(c *corev1.Container) {
+			c.Env = []corev1.EnvVar{{Name: "A", Value: strings.Repeat("x", 1_200_000)}}
+		}),
+		"many ports": pod(func(c *corev1.Container) {
+			for i := range int32(60_000) {
+				c.Ports = append(c.Ports, corev1.ContainerPort{ContainerPort: i + 1, Protocol: corev1.ProtocolTCP})
+			}
+		}),
+		"many variables": pod(func(c *corev1.Container) {
+			for range 100_000 {
+				c.Env = append(c.Env, corev1.EnvVar{Name: "A"})
+			}
+		}),
+	} {
+		raw, err := template.Marshal()
+		if err != nil || len(raw) > objectMax {
+			t.Fatalf("%s: %d bytes, %v", name, len(raw), err)
+		}
+		text := CallHelper("json_form", append([]byte("v1/PodTemplateSpec\n"), raw...))
+		if text[0] != 0 {
+			t.Errorf("%s: json_form: %.200s", name, text[1:])
+			continue
+		}
+		back := CallHelper("protobuf_form", append([]byte("v1/PodTemplateSpec\n"), text[1:]...))
+		if back[0] != 0 || !bytes.Equal(back[1:], raw) {
+			t.Errorf("%s: protobuf_form: %.200s", name, back)
+		}
+		if hash := CallHelper("template_hash", append([]byte("\n"), raw...)); hash[0] != 0 {
+			t.Errorf("%s: template_hash: %.200s", name, hash[1:])
+		}
 	}
 }

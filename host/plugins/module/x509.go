@@ -26,8 +26,8 @@ const (
 
 // What the helper takes: without a bound, reading a text or checking one signature could take minutes.
 const (
-	pemMost = 64 << 10 // bytes
-	rsaMost = 8192     // bits of a key that a signature is checked with
+	pemMost = 2 << 20 // bytes: more than an object can hold
+	rsaMost = 8192    // bits of a key that a signature is checked with
 )
 
 // parseX509 returns an abi.X509.

@@ -110,7 +110,7 @@ func TestX509Mistakes(t *testing.T) {
 		{"no DER", "request", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: []byte("x")}), "asn1: "},
 		{"an empty block", "certificate", []byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"), "block"},
 		{"a forged signature", "signed request", forgedText, "verification failure"},
-		{"too much", "certificate", bytes.Repeat([]byte("\n"), pemMost+1), "65537 bytes of PEM, the limit is 65536"},
+		{"too much", "certificate", bytes.Repeat([]byte("\n"), pemMost+1), "2097153 bytes of PEM, the limit is 2097152"},
 		{"a huge key", "signed request", hugeRequest(t), "an RSA key of 300000 bits, the limit is 8192"},
 	} {
 		got := Helpers["x509"](append([]byte(x.head+"\n"), x.body...))
