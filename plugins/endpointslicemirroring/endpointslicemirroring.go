@@ -128,9 +128,10 @@ func mirror(c *sdk.Call, e *corev1.Endpoints) error {
 	passed.record(c, e, int(most))
 
 	var p plan
+	table := byKey(groups)
 	for _, s := range mirrored.List(c) {
-		if g := find(groups, s); g != nil {
-			g.existing = append(g.existing, s)
+		if i := table.Find(key(s.AddressType, s.Ports)); i >= 0 {
+			groups[i].existing = append(groups[i].existing, s)
 		} else {
 			p.delete = append(p.delete, s)
 		}

@@ -3,6 +3,7 @@ package endpointslicemirroring
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/windlass-dev/windlass/plugins/shared/endpoint"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
@@ -51,8 +52,9 @@ func (p *passedOver) add(q passedOver) { p.invalid, p.all = p.invalid+q.invalid,
 func (s *subset) split(v4, v6 *portGroup, most int) (passed passedOver) {
 	n := 0
 	for _, is := range []readiness{ready, notReady} {
-		for i, a := range s.addresses {
-			if s.are[i] != is {
+		for i := range s.addresses {
+			a := s.addresses[i].address
+			if s.addresses[i].is != is {
 				continue
 			}
 			passed.all++
@@ -137,15 +139,9 @@ func slicePorts(all []corev1.EndpointPort) []discoveryv1.EndpointPort {
 	return ports
 }
 
-// find returns the group of a slice, nil where there is none.
-func find(groups []portGroup, s *discoveryv1.EndpointSlice) *portGroup {
-	k := key(s.AddressType, s.Ports)
-	for i := range groups {
-		if groups[i].key == k {
-			return &groups[i]
-		}
-	}
-	return nil
+// byKey finds groups by the ports of slices.
+func byKey(groups []portGroup) *endpoint.Table {
+	return endpoint.NewTable(len(groups), func(i int) string { return groups[i].key })
 }
 
 // key is the same for the same ports in whatever order.
@@ -159,11 +155,7 @@ func key(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) string {
 		}
 	}
 	slices.Sort(texts)
-	k := string(t)
-	for _, text := range texts {
-		k += text
-	}
-	return k
+	return string(t) + strings.Join(texts, "")
 }
 
 // optional returns a text that differs where there is none and where it is empty.

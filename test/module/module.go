@@ -45,16 +45,23 @@ func Open(t testing.TB, p *sdk.Plugin) *Module {
 // Run is one sync in the sandbox, as sdk.Run is natively.
 func (m *Module) Run(t testing.TB, r *abi.SyncRequest, perform Perform) *abi.SyncResponse {
 	t.Helper()
+	a, _ := m.Measure(t, r, perform)
+	return a
+}
+
+// Measure is Run, and returns what the sync took.
+func (m *Module) Measure(t testing.TB, r *abi.SyncRequest, perform Perform) (*abi.SyncResponse, sandbox.Stats) {
+	t.Helper()
 	a := &abi.SyncResponse{}
 	// the guest's memory is not ours to keep
 	c := newCall(r, func(request []byte) ([]byte, error) { return answerPerform(bytes.Clone(request), perform) })
-	if _, err := m.loaded.Module.Sync(t.Context(), c, func(b []byte) error {
-		return abi.DecodeResponse(bytes.Clone(b),
-			a)
-	}); err != nil {
+	stats, err := m.loaded.Module.Sync(t.Context(), c, func(b []byte) error {
+		return abi.DecodeResponse(bytes.Clone(b), a)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return a, stats
 }
 
 func newCall(r *abi.SyncRequest, perform func([]byte) ([]byte, error)) *sandbox.Call {

@@ -8,7 +8,7 @@ type Table struct {
 	name  func(int) string
 }
 
-// NewTable makes a table of n names.
+// NewTable makes a table of n names. Of a name that comes again the first position is found.
 func NewTable(n int, name func(int) string) *Table {
 	size := 8
 	for size < 2*n {
@@ -16,11 +16,14 @@ func NewTable(n int, name func(int) string) *Table {
 	}
 	t := &Table{slots: make([]int32, size), name: name}
 	for i := range n {
-		h := t.slot(name(i))
-		for t.slots[h] != 0 {
+		added := name(i)
+		h := t.slot(added)
+		for t.slots[h] != 0 && !wire.Same(name(int(t.slots[h])-1), added) {
 			h = (h + 1) & (size - 1)
 		}
-		t.slots[h] = int32(i + 1)
+		if t.slots[h] == 0 {
+			t.slots[h] = int32(i + 1)
+		}
 	}
 	return t
 }
