@@ -226,6 +226,9 @@ type View struct {
 	// Count delivers the number of objects in place of the objects, and stops counting at this number; 1 asks only whether
 	// there is one.
 	Count int32 `json:"count,omitempty"`
+	// First delivers at most so many objects, the first by namespace and name, with the number of all: for a plugin that
+	// does its work in parts where there may be more objects than its memory holds. Those beyond it wake the key, too.
+	First int32 `json:"first,omitempty"`
 	// Quiet names paths whose changes wake no key; "*" is the whole view.
 	Quiet []string `json:"quiet,omitempty"`
 	// QuietOn names kinds of events that wake no key: "add", "update", "delete", "start" (the objects found when the cache

@@ -70,6 +70,7 @@ var view = table[View](
 	member("partial", wire.Bool, unsafe.Offsetof(View{}.Partial), nil),
 	member("lenient", wire.Bool, unsafe.Offsetof(View{}.Lenient), nil),
 	member("count", wire.Int32, unsafe.Offsetof(View{}.Count), nil),
+	member("first", wire.Int32, unsafe.Offsetof(View{}.First), nil),
 	member("quiet", wire.Rep|wire.String, unsafe.Offsetof(View{}.Quiet), nil),
 	member("quietOn", wire.Rep|wire.String, unsafe.Offsetof(View{}.QuietOn), nil),
 	member("batch", wire.Int64, unsafe.Offsetof(View{}.Batch), nil))

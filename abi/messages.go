@@ -8,7 +8,7 @@ const (
 	StateMax    = 1 << 20
 	ManifestMax = 1 << 20
 	LogMax      = 8 << 10
-	FactMax     = 4 << 10
+	FactMax     = 64 << 10
 )
 
 // Settings is what configure gets: the values of the manifest's settings, in its order.
@@ -57,7 +57,7 @@ type ViewData struct {
 	View         int32
 	StoreVersion string // resource version up to which the cache is known to be current
 	Objects      []ObjectData
-	Count        int64 // of a count view
+	Count        int64 // of a count view, or of one that delivers the first objects alone: of all
 	Guarded      bool  // the guard didn't hold: the view was not looked at
 	// Unlisted are the resources whose objects a lenient view may lack, because they can't be listed.
 	Unlisted []string

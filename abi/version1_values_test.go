@@ -237,8 +237,14 @@ func version1Manifests() map[string]*Manifest {
 			Fields: []string{"metadata.name"}, Lenient: true}},
 	}}}
 
+	parted := &Manifest{Name: "parted", Version: "1.0.0", Controllers: []Controller{{
+		Name: "parted-controller", Views: []View{{Name: "pods", Resource: pods, Fields: []string{"metadata.name"}},
+			{Name: "others", Resource: pods, Fields: []string{"metadata.name"}, First: 500}},
+	}}}
+
 	return map[string]*Manifest{
 		"manifest-lenient": lenient,
+		"manifest-parted":  parted,
 		"manifest-small":   small,
 		"manifest-scoped":  scoped,
 		"manifest": {

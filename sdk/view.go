@@ -79,6 +79,10 @@ func (v *View[T, P]) AskBy(paths ...string) *View[T, P] {
 // Counted delivers how many objects there are, up to max, in place of the objects.
 func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max); return v }
 
+// First delivers at most max objects, the first by namespace and name; Count tells how many there are. It is for work
+// that is done in parts, where there may be more objects than the plugin's memory holds.
+func (v *View[T, P]) First(max int) *View[T, P] { v.s.view.First = int32(max); return v }
+
 // Partial says that nothing is taken for gone because this view lacks it: the plugin asks the API server first. Such a
 // view is delivered while caches are still being filled; a key with any other waits for the caches that it looks into.
 func (v *View[T, P]) Partial() *View[T, P] { v.s.view.Partial = true; return v }
@@ -155,7 +159,7 @@ func (v *View[T, P]) Ask(c *Call, a abi.Ask) []P {
 	return v.decode(c, c.performAsk(&a))
 }
 
-// Count returns the number of objects of a counted view.
+// Count returns the number of objects of a counted view, or of one that delivers the first ones alone.
 func (v *View[T, P]) Count(c *Call) int { return int(c.viewData(&v.s).Count) }
 
 // Guarded reports that the view's guard didn't hold, so that nothing was looked at.

@@ -52,6 +52,10 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 			p.tallies.delivered(p, v, key, len(rows))
 			continue
 		}
+		if v.First > 0 {
+			d.Count = int64(len(rows))
+			rows = rows[:min(len(rows), int(v.First))]
+		}
 		var err error
 		if s.objects[i], err = s.project(v, rows, s.objects[i][:0]); err != nil {
 			return err
@@ -145,16 +149,12 @@ func (s *Snapshot) Find(r abi.Resource, namespace, name string) *cache.Object {
 			continue
 		}
 		rows := s.x.views[i].rows
-		if v.plan.overAllResources() {
-			if j := slices.IndexFunc(rows, func(o *cache.Object) bool {
-				return o.Name == name && o.Namespace == namespace && o.Resource.Resource == r
-			}); j >= 0 {
+		named := &cache.Object{Namespace: namespace, Name: name}
+		j, _ := slices.BinarySearchFunc(rows, named, compareNames)
+		for ; j < len(rows) && compareNames(rows[j], named) == 0; j++ { // of several resources, perhaps
+			if rows[j].Resource.Resource == r {
 				return rows[j]
 			}
-			continue
-		}
-		if j, ok := slices.BinarySearchFunc(rows, &cache.Object{Namespace: namespace, Name: name}, compareNames); ok {
-			return rows[j]
 		}
 	}
 	for _, o := range s.asked {

@@ -25,6 +25,12 @@ const (
 	foregroundFinalizer = "foregroundDeletion"
 )
 
+// orphansMost is how many dependents are let go in a sync: each may have as many owners as an object can hold.
+const orphansMost = 1000
+
+// more is when the rest is looked at anyhow: of those that were let go none may have been there any more.
+const more = time.Second
+
 // unwatched is how often an owner is looked at that lives and is of a kind that can't be watched: nothing else tells of
 // its end.
 const unwatched = time.Minute
@@ -54,7 +60,8 @@ var (
 		Named("blocking").When(deletingWith(items, foregroundFinalizer)).Counted(1).Lenient()
 
 	orphans = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
-		Named("orphans").Fields("metadata.ownerReferences").When(deletingWith(items, orphanFinalizer)).Lenient()
+		Named("orphans").Fields("metadata.ownerReferences").When(deletingWith(items, orphanFinalizer)).
+		First(orphansMost).Lenient()
 
 	dependents = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
 			Named("dependents").When(deletingWith(owners, foregroundFinalizer)).Counted(1).Lenient()
@@ -162,7 +169,8 @@ func deleteItem(c *sdk.Call, item *sdk.Metadata, policy sdk.Option) error {
 }
 
 // orphanDependents takes the object out of its dependents' owners, then lets it go. It waits until all of them are
-// known: one that isn't would still refer to the object when that is gone, and would be deleted for it.
+// known: one that isn't would still refer to the object when that is gone, and would be deleted for it. Of many
+// dependents it lets some go, and their change brings about the next sync.
 func orphanDependents(c *sdk.Call, item *sdk.Metadata) error {
 	if unlisted := orphans.Unlisted(c); len(unlisted) > 0 {
 		why := "can't let dependents go until it is known which there are: " + plurals(unlisted) + " can't be listed"
@@ -171,13 +179,17 @@ func orphanDependents(c *sdk.Call, item *sdk.Metadata) error {
 	}
 
 	var released []sdk.Effect
-	for _, d := range orphans.List(c) {
+	all := orphans.List(c)
+	for _, d := range all {
 		e := without(d, item.UID)
 		sdk.Tolerate(abi.TolerateNotFound)(&e)
 		released = append(released, e)
 	}
 	if len(released) > 0 {
 		c.Add(sdk.Parallel(released...))
+	}
+	if len(all) < orphans.Count(c) {
+		return c.After(more)
 	}
 	c.Add(finalized(item, orphanFinalizer))
 	return nil

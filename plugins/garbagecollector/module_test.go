@@ -1,0 +1,66 @@
+package garbagecollector
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/abi"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
+	"github.com/windlass-dev/windlass/sdk/resource"
+	"github.com/windlass-dev/windlass/test/module"
+)
+
+// newOrphaning returns the sync of an owner that lets its dependents go, of which it is shown some.
+func newOrphaning(shown, all int) *abi.SyncRequest {
+	metadata := func(name string, change func(*resource.Metadata)) abi.ObjectData {
+		m := &resource.Metadata{}
+		m.Namespace, m.Name, m.UID = "default", name, metav1.UID("uid-"+name)
+		change(m)
+		return abi.ObjectData{Data: resource.Append(nil, m), ResourceVersion: "1", Resource: "v1/configmaps", Kind: "ConfigMap"}
+	}
+	views := make([]abi.ViewData, len(Plugin.Manifest().Controllers[0].Views))
+	for i := range views {
+		views[i].View = int32(i)
+	}
+	deleted := metav1.Unix(1, 0)
+	views[0].Objects = []abi.ObjectData{metadata("owner", func(m *resource.Metadata) {
+		m.DeletionTimestamp, m.Finalizers = &deleted, []string{orphanFinalizer}
+	})}
+	for i := range shown {
+		views[3].Objects = append(views[3].Objects, metadata(fmt.Sprint("child-", i), func(m *resource.Metadata) {
+			m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "uid-owner"}}
+		}))
+	}
+	views[3].Count = int64(all)
+	return &abi.SyncRequest{Key: abi.KeyRef{Resource: "v1/configmaps", Namespace: "default", Name: "owner"}, Now: 1e18,
+		Views: views}
+}
+
+// Of more dependents than a sync is shown those are let go, the owner stays, and the rest follows. What a sync takes in
+// memory doesn't hang on how many there are.
+func TestManyOrphans(t *testing.T) {
+	m := module.Open(t, Plugin)
+	if v := Plugin.Manifest().Controllers[0].Views[3]; v.Name != "orphans" || v.First != orphansMost {
+		t.Fatalf("the view %s delivers %d objects", v.Name, v.First)
+	}
+
+	for _, x := range []struct {
+		shown, all int
+		last       bool
+	}{{orphansMost, 40_000, false}, {orphansMost, orphansMost, true}, {0, 0, true}} {
+		a, stats := m.Measure(t, newOrphaning(x.shown, x.all), module.Succeed)
+		released, finalized := 0, false
+		for i := range a.Effects {
+			released += len(a.Effects[i].Members)
+			finalized = finalized || strings.Contains(string(a.Effects[i].Object), "finalizers")
+		}
+		if a.Error != "" || released != x.shown || finalized != x.last || (a.RequeueAfter > 0) == x.last {
+			t.Errorf("%+v: %d are let go, the owner is %v, again after %d ns, error %q", x, released, finalized,
+				a.RequeueAfter, a.Error)
+		}
+		if stats.Memory > 16<<20 {
+			t.Errorf("%+v takes %d bytes of memory", x, stats.Memory)
+		}
+	}
+}
