@@ -19,7 +19,7 @@ var oddNames = []string{".", "..", "a/b", "../x", "100%", "a%2Fb", "/", "%"}
 func TestOnClusterNamesOfNothing(t *testing.T) {
 	w := newWorld(t, abi.Controller{
 		Views:  []abi.View{{Name: "maps", Resource: configMaps, Fields: []string{"data"}, Lazy: true}},
-		Writes: append(allowAll(abi.Resource{Name: "*"}, "*"), allowAll(podsR, "eviction", "binding")...),
+		Writes: append(allowAll(abi.Resource{Name: "*"}, "scale"), allowAll(podsR, "eviction", "binding")...),
 	}, nil)
 	s := w.beginSession()
 	defer s.End()

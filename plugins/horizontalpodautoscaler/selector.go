@@ -1,6 +1,7 @@
 package horizontalpodautoscaler
 
 import (
+	"strconv"
 	"unsafe"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -26,9 +27,7 @@ func (r *run) fetchPods() error {
 		message := "couldn't convert selector into a corresponding internal selector object: " + err.Error()
 		return r.unselected("InvalidSelector", "InvalidSelector", message, message)
 	}
-	if err := r.c.Publish([]byte(r.selector), demands(selector)...); err != nil {
-		return err
-	}
+	r.publish(selector)
 
 	r.pods = pods.Ask(r.c, abi.Ask{Namespace: r.hpa.Namespace,
 		Selector: wire.Append(nil, unsafe.Pointer(selector), &metav1.LabelSelectorTable)})
@@ -57,6 +56,42 @@ func (r *run) fetchPods() error {
 	}
 	return nil
 }
+
+// Selectors are as long as the targets' authors make them, and every sync of a namespace holds those of its others. They
+// are published up to so many bytes, under terms up to so many: without terms a fact is found under each.
+const (
+	selectorMost = 16 << 10
+	termsMost    = 16 << 10
+)
+
+// publish tells the namespace's other autoscalers which pods this one's target selects. Of a longer selector they aren't
+// told; that only keeps them from seeing that they scale the same pods, and fails nobody.
+func (r *run) publish(selector *metav1.LabelSelector) {
+	if n := len(r.selector); n > selectorMost {
+		r.untold("it has " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(selectorMost))
+		_ = r.c.Publish(nil) // which takes nothing away from others
+		return
+	}
+	terms, size := demands(selector), 0
+	for _, t := range terms {
+		size += len(t) + termOverhead
+	}
+	if size > termsMost {
+		terms = nil
+	}
+	if err := r.c.Publish([]byte(r.selector), terms...); err != nil {
+		r.untold(err.Error())
+	}
+}
+
+// untold says that others don't know of this one's selector.
+func (r *run) untold(why string) {
+	r.c.Log("the selector of " + r.reference + " isn't told to the namespace's other autoscalers, which don't see " +
+		"whether they control the same pods: " + why)
+}
+
+// termOverhead is what a term counts beside its text.
+const termOverhead = 16
 
 // demands are labels of which each pod that a selector takes in has one, as terms; none where the selector asks for no
 // label's value.
