@@ -32,9 +32,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Refused reports whether an answer was refused for what the plugin may not do, or can't mean. One that is over a limit
 // isn't: objects can bring it about.
-func Refused(err error) bool {
-	return errors.As(err, new(*RefusedError)) && !errors.As(err, new(*CountError))
-}
+func Refused(err error) bool { return errors.As(err, new(*RefusedError)) && !OverLimit(err) }
 
 // limits of one answer, groups counted with all their members.
 const (

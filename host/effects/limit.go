@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -30,6 +31,9 @@ type CountError struct {
 func (e *CountError) Error() string {
 	return fmt.Sprintf("too many %s, the limit is %d", e.What, e.Limit)
 }
+
+// OverLimit reports whether an error is that something is over one of the host's limits.
+func OverLimit(err error) bool { return errors.As(err, new(*LimitError)) || errors.As(err, new(*CountError)) }
 
 // checkLimits reports which limit an effect is over, whatever it is about.
 func checkLimits(e *abi.Effect) error {

@@ -251,6 +251,9 @@ func (s *Syncer) callGuest(ctx context.Context) error {
 	o.Effects += len(a.Effects)
 	if err := s.checkAnswer(a, s.session.Check); err != nil {
 		o.Result, o.Failed = Refused, err
+		if effects.OverLimit(err) {
+			o.Result = Trap // objects can bring that about: it is no refusal
+		}
 		return err
 	}
 	o.Accepted, o.Asked = true, time.Duration(a.RequeueAfter)
