@@ -23,7 +23,7 @@ const nameMax = 256 << 10
 // whoever may write an object chooses them.
 func checkAddress(e *abi.Effect, res *schema.Resource) error {
 	if isMisplaced(e, res) {
-		return apierrors.NewGenericServerResponse(http.StatusNotFound, e.Resource, apischema.GroupResource{}, "", "", 0, true)
+		return nowhere()
 	}
 	for _, name := range [...]string{e.Namespace, addressedName(e)} {
 		switch {
@@ -34,6 +34,11 @@ func checkAddress(e *abi.Effect, res *schema.Resource) error {
 		}
 	}
 	return nil
+}
+
+// nowhere is what the API server answers where it serves nothing.
+func nowhere() error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", apischema.GroupResource{}, "", "", 0, true)
 }
 
 // addressedName returns the name that an effect's request has in its path, none where it has one in its body alone.

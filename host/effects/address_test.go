@@ -91,8 +91,8 @@ func TestOnClusterNamesOfAnyForm(t *testing.T) {
 	w := newWorld(t, abi.Controller{Writes: allowAll(roles)}, nil)
 	ctx := t.Context()
 
-	for i, name := range []string{"a:b", "a b", "grüße", `x\y`, "a?b=c", "a#b", "a+b", "a;b,c=d", "a&b", "~", "*", "...", "a.",
-		"-", "\"'", "日本", strings.Repeat("long", 4000), strings.Repeat("ü", 20_000)} {
+	for i, name := range []string{"a:b", "a b", "grüße", `x\y`, "a?b=c", "a#b", "a+b", "a;b,c=d", "a&b", "~", "*", "...",
+		"a.", "-", "\"'", "日本", strings.Repeat("long", 4000), strings.Repeat("ü", 20_000)} {
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"of": w.ns}}}
 		made, err := w.kube.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})
 		if err != nil {
@@ -102,7 +102,8 @@ func TestOnClusterNamesOfAnyForm(t *testing.T) {
 		e := abi.Effect{Resource: roles.String(), Name: name}
 		get, patch, remove := e, e, e
 		get.Kind = abi.EffectGet
-		patch.Kind, patch.Patch, patch.Object = abi.EffectPatch, abi.MergePatch, []byte(`{"metadata":{"labels":{"x":"y"}}}`)
+		patch.Kind, patch.Patch = abi.EffectPatch, abi.MergePatch
+		patch.Object = []byte(`{"metadata":{"labels":{"x":"y"}}}`)
 		remove.Kind, remove.UID = abi.EffectDelete, string(made.UID)
 		s := w.beginSession()
 		o := w.requireOK(s.Perform(ctx, []abi.Effect{get, patch, remove}))
@@ -126,7 +127,8 @@ func TestOnClusterNamesOfAnyForm(t *testing.T) {
 			t.Errorf("a name over the limit: %+v, %v", o, err)
 		}
 	}
-	o, err := s.Perform(ctx, []abi.Effect{{Kind: abi.EffectGet, Resource: roles.String(), Name: strings.Repeat("x", nameMax)}})
+	o, err := s.Perform(ctx, []abi.Effect{{Kind: abi.EffectGet, Resource: roles.String(),
+		Name: strings.Repeat("x", nameMax)}})
 	if err != nil || o[0].Reason != "NotFound" {
 		t.Errorf("a name at the limit: %s %.200s, %v", o[0].Reason, o[0].Message, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -66,7 +65,7 @@ func (s *Session) readPath(ctx context.Context, e *abi.Effect) ([]byte, error) {
 		return nil, err
 	}
 	if p.nothing {
-		return nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", apischema.GroupResource{}, "", "", 0, true)
+		return nil, nowhere()
 	}
 
 	path, _, _ := strings.Cut(e.Path, "?")

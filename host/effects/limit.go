@@ -33,7 +33,9 @@ func (e *CountError) Error() string {
 }
 
 // OverLimit reports whether an error is that something is over one of the host's limits.
-func OverLimit(err error) bool { return errors.As(err, new(*LimitError)) || errors.As(err, new(*CountError)) }
+func OverLimit(err error) bool {
+	return errors.As(err, new(*LimitError)) || errors.As(err, new(*CountError))
+}
 
 // checkLimits reports which limit an effect is over, whatever it is about.
 func checkLimits(e *abi.Effect) error {

@@ -145,7 +145,9 @@ func addressesText(all []placed) string {
 	return string(b)
 }
 
-func appendPlace(b []byte, i int) []byte { return append(b, byte(i), byte(i>>8), byte(i>>16), byte(i>>24)) }
+func appendPlace(b []byte, i int) []byte {
+	return append(b, byte(i), byte(i>>8), byte(i>>16), byte(i>>24))
+}
 
 // portText is the same for ports that are the same.
 func portText(p *corev1.EndpointPort) string {
