@@ -94,6 +94,9 @@ func (d *double) Answered([]byte) {}
 // syncShadow syncs the shadow with what the live version was told, and compares.
 func (d *double) syncShadow(ctx context.Context, c *Controller, live *Version, o *syncer.Outcome, veil *record.Veil) {
 	defer d.Version.release()
+	if o.Answer == nil && o.Failed == nil {
+		return // an ask of the live one failed: there is nothing to compare with
+	}
 	own := record.NewVeil(d.Version.Secrets)
 	if own != nil {
 		d.turn.Witnesses = []syncer.Witness{own}

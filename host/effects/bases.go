@@ -41,14 +41,32 @@ type base struct {
 	gone    bool
 }
 
-// bases are the objects that a sync has seen and written, as its next effects find them.
+// bases are the objects that a sync has seen and written, as its next effects find them. Members of a group use them at
+// the same time.
 type bases struct {
 	controller *abi.Controller
 	seen       seen
-	snapshot   Snapshot // nil: the sync saw nothing, or has ended
 
-	mu sync.Mutex
-	of map[objectKey]*base
+	mu       sync.Mutex // held whenever the snapshot is used, which isn't made for several users at once
+	snapshot Snapshot   // nil: the sync saw nothing, or has ended
+	of       map[objectKey]*base
+}
+
+// ask delivers a lazy view of the snapshot: one ask at a time.
+func (s *bases) ask(a *abi.Ask) (abi.ViewData, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot.Ask(a)
+}
+
+// keyObject returns the UID of the key's object, and whether the sync saw it.
+func (s *bases) keyObject() (uid string, exists bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshot == nil {
+		return "", false
+	}
+	return s.snapshot.KeyObject()
 }
 
 // find returns an object as the guest saw it.
@@ -163,4 +181,8 @@ func (s *bases) settle() {
 }
 
 // forget ends what the sync saw.
-func (s *bases) forget() { s.snapshot, s.of = nil, nil }
+func (s *bases) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.snapshot, s.of = nil, nil
+}

@@ -100,11 +100,10 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 // denialKeeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside
 // it and takes a refusal for as good as success. Who wants to be told that it failed is told by the server each time.
 func (s *Session) denialKeeper(e *abi.Effect) (uid string, ok bool) {
-	if s.snapshot == nil || e.Tolerate&abi.TolerateNamespaceTerminating == 0 || e.Namespace == "" ||
-		e.Namespace != s.key.Namespace {
+	if e.Tolerate&abi.TolerateNamespaceTerminating == 0 || e.Namespace == "" || e.Namespace != s.key.Namespace {
 		return "", false
 	}
-	return s.snapshot.KeyObject()
+	return s.bases.keyObject()
 }
 
 // findCreated reports whether the object that already exists is what the lost create made. An error is that nobody

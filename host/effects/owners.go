@@ -48,10 +48,8 @@ func (s *Session) givesAway(e *abi.Effect, res *schema.Resource) bool {
 // ownersOf returns the UIDs that are no news as an object's owners: the key's object's, and those that the object has
 // as the sync has seen it.
 func (s *Session) ownersOf(e *abi.Effect, res *schema.Resource) (uids []string) {
-	if s.snapshot != nil {
-		if uid, ok := s.snapshot.KeyObject(); ok {
-			uids = append(uids, uid)
-		}
+	if uid, ok := s.bases.keyObject(); ok {
+		uids = append(uids, uid)
 	}
 	if b := s.bases.find(objectKeyOf(e, res)); b != nil {
 		have, _ := envelope.Owners(b.raw)

@@ -19,13 +19,9 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 
 	switch e.Kind {
 	case abi.EffectView:
-		if e.Ask.Fresh {
-			if err := s.w.waitForFresh(ctx, e.Ask); err != nil {
-				return s.failedOutcome(e, err)
-			}
-		}
-		data, err := s.snapshot.Ask(e.Ask)
+		data, err := s.ask(ctx, e.Ask)
 		if err != nil {
+			s.noteFailedAsk(err)
 			return s.failedOutcome(e, err)
 		}
 		return abi.Outcome{View: &data}, nil
@@ -119,6 +115,16 @@ func (s *Session) mayAsk(e *abi.Effect, res *schema.Resource) error {
 		}
 	}
 	return checkAddress(e, res)
+}
+
+// ask delivers a lazy view, which is as new as the question where that demands it.
+func (s *Session) ask(ctx context.Context, a *abi.Ask) (abi.ViewData, error) {
+	if a.Fresh {
+		if err := s.w.waitForFresh(ctx, a); err != nil {
+			return abi.ViewData{}, err
+		}
+	}
+	return s.bases.ask(a)
 }
 
 // resolveForm returns the resource as the effect wants it: with metadata alone where it says so, and with a kind where

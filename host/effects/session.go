@@ -11,17 +11,17 @@ import (
 
 // Session is what one sync of one key does.
 type Session struct {
-	w        *Writer
-	key      abi.KeyRef
-	snapshot Snapshot
-	writes   atomic.Int64 // sent
-	checked  *abi.Effect  // the first effect of the answer that Check has passed
-	wakes    int          // of siblings, so far
-	again    time.Time    // until then a request without a definite answer is sent again
+	w       *Writer
+	key     abi.KeyRef
+	writes  atomic.Int64 // sent
+	checked *abi.Effect  // the first effect of the answer that Check has passed
+	wakes   int          // of siblings, so far
+	again   time.Time    // until then a request without a definite answer is sent again
 
 	results   atomic.Int64 // bytes read live, held until the end
 	allowance allowance
 	deferred  atomic.Int64 // nanoseconds
+	failedAsk atomic.Pointer[FailedAskError]
 
 	bases bases
 	plans plans
@@ -29,7 +29,7 @@ type Session struct {
 
 // Begin starts the effects of one sync of a key.
 func (w *Writer) Begin(key abi.KeyRef, s Snapshot) *Session {
-	return &Session{w: w, key: key, snapshot: s, again: time.Now().Add(w.Again),
+	return &Session{w: w, key: key, again: time.Now().Add(w.Again),
 		bases: bases{controller: w.Controller, seen: w.seen, snapshot: s, of: map[objectKey]*base{}},
 		plans: plans{of: map[*abi.Effect]*plan{}}}
 }
@@ -53,12 +53,16 @@ func (s *Session) Examine(effects []abi.Effect) error {
 	return c.checkList(effects, "", 0)
 }
 
-// Perform does effects in the middle of a sync. The error is a refusal: nothing was written and the sync has failed.
+// Perform does effects in the middle of a sync. The error says that the sync has failed: it is a refusal, and nothing
+// was written, or a [FailedAskError].
 func (s *Session) Perform(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
 	if err := s.checkEffects(effects); err != nil {
 		return nil, err
 	}
 	outcomes, _ := s.performSequence(ctx, effects)
+	if failed := s.failedAsk.Load(); failed != nil {
+		return nil, failed
+	}
 	s.bases.settle()
 	s.plans.clear()
 	return outcomes, nil
@@ -83,7 +87,7 @@ func (s *Session) Writes() int { return int(s.writes.Load()) }
 
 // End forgets what the sync saw. What it wrote stays remembered.
 func (s *Session) End() {
-	s.snapshot, s.plans.of = nil, nil
+	s.plans.of = nil
 	s.bases.forget()
 	s.w.Memory.Add(budget.Results, -s.results.Swap(0))
 }

@@ -118,7 +118,8 @@ type Outcome struct {
 	Result string
 	// Err is why the sync failed, nil if it didn't. A deferred one has failed, too, but nobody is to blame.
 	Err error
-	// Failed is why there is no answer, or why it was refused as a whole: nothing of it was done. Else it is nil.
+	// Failed is why there is no answer, or why it was refused as a whole: nothing of it was done. Else it is nil, also
+	// where the host has ended the call because an ask failed, for which the plugin isn't to blame.
 	Failed error
 	// Answer is the plugin's, nil where there is none; it lasts until the Syncer's next sync.
 	Answer *abi.SyncResponse
@@ -237,6 +238,9 @@ func (s *Syncer) callGuest(ctx context.Context) error {
 	a, stats, err := s.Call(ctx, s.inSession)
 	o.Stats, o.Answer, o.OutcomeBytes = stats, a, s.told
 	if err != nil {
+		if effects.AskFailed(err) {
+			return err // it names the plugin
+		}
 		o.Result = Trap
 		switch {
 		case s.session.Writes() > 0 && s.session.Deferred() == 0:
