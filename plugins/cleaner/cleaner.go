@@ -82,6 +82,7 @@ var Plugin = &sdk.Plugin{
 		By:      sdk.KeyedBy{Single: true, Every: int64(day)},
 		Backoff: abi.Backoff{Base: int64(time.Minute), Max: int64(day)},
 		Workers: 1,
+		State:   true,
 		Sync:    syncLegacyTokens,
 	}},
 }

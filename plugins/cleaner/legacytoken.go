@@ -20,6 +20,9 @@ const (
 	invalidSince = "kubernetes.io/legacy-token-invalid-since"
 )
 
+// namespacesPerSync is how many namespaces one sync looks into, with two asks each: a sync has 1,000 of them.
+const namespacesPerSync = 400
+
 // Nothing is read of the data of Secrets, and nothing at all until a sync asks for it.
 var (
 	legacyTokens = sdk.Select(corev1.Secrets, sdk.In("type", string(corev1.SecretTypeServiceAccountToken))).
@@ -31,7 +34,8 @@ var (
 )
 
 // syncLegacyTokens marks the generated tokens of service accounts as invalid that nobody has used for the clean-up
-// period, and deletes those that have been invalid for as long. What can't be written keeps no other token from it.
+// period, and deletes those that have been invalid for as long. What can't be written keeps no other token from it. Of
+// many namespaces each sync looks into some, and the next one goes on behind them.
 func syncLegacyTokens(c *sdk.Call) error {
 	period, err := time.ParseDuration(cleanUpPeriod.Get(c))
 	if err != nil {
@@ -45,7 +49,15 @@ func syncLegacyTokens(c *sdk.Call) error {
 
 	cutoff := now.Add(-period)
 	unused := slices.DeleteFunc(legacyTokens.List(c), func(s *corev1.Secret) bool { return !unusedSince(s, cutoff) })
-	for len(unused) > 0 { // they come in the order of their namespaces
+	done := string(c.State()) // the namespace at which the sync before has stopped
+	unused = slices.DeleteFunc(unused, func(s *corev1.Secret) bool { return s.Namespace <= done })
+	c.SetState(nil)
+	for cleaned := 0; len(unused) > 0; cleaned++ { // they come in the order of their namespaces
+		if cleaned == namespacesPerSync {
+			c.SetState([]byte(done))
+			return c.After(time.Second)
+		}
+		done = unused[0].Namespace
 		n := slices.IndexFunc(unused, func(s *corev1.Secret) bool { return s.Namespace != unused[0].Namespace })
 		if n < 0 {
 			n = len(unused)
