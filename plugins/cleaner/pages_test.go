@@ -1,0 +1,76 @@
+package cleaner
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/sdk"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	"github.com/windlass-dev/windlass/sdk/resource"
+)
+
+// However many namespaces have unused tokens, no sync asks more than it may, and the next one goes on behind it.
+func TestLegacyTokensOfManyNamespaces(t *testing.T) {
+	const namespaces, asksMax = 1234, 1000
+	tokens := make([]abi.ObjectData, namespaces)
+	for i := range tokens {
+		s := &corev1.Secret{}
+		s.Namespace, s.Name, s.UID = fmt.Sprintf("n-%04d", i), "token", "u"
+		s.Annotations.Set(corev1.ServiceAccountNameKey, "robot")
+		tokens[i].Data = resource.Append(nil, s)
+	}
+	tracked := &corev1.ConfigMap{}
+	tracked.Namespace, tracked.Name = namespaceSystem, tracking
+	tracked.Data.Set(since, "2020-01-01")
+	account := &corev1.ServiceAccount{}
+	account.Name = "robot"
+	account.Secrets = []corev1.ObjectReference{{Name: "token"}}
+
+	marked, asks := map[string]int{}, 0
+	answer := func(p *abi.PerformRequest) (*abi.PerformResponse, error) {
+		e := &p.Effects[0]
+		o := abi.Outcome{View: &abi.ViewData{}}
+		switch {
+		case e.Kind == abi.EffectGet:
+			o = abi.Outcome{Object: abi.ObjectData{Data: resource.Append(nil, tracked)}}
+		case e.Ask.View == 0:
+			o.View.Objects = tokens
+		case e.Ask.View == 1:
+			o.View.Objects = []abi.ObjectData{{Data: resource.Append(nil, account)}}
+		}
+		if e.Kind == abi.EffectView {
+			asks++
+		}
+		return &abi.PerformResponse{Outcomes: []abi.Outcome{o}}, nil
+	}
+
+	index := -1
+	for i, c := range Plugin.Controllers {
+		if c.Name == "legacy-serviceaccount-token-cleaner-controller" {
+			index = i
+		}
+	}
+	r := &abi.SyncRequest{Controller: int32(index), Views: make([]abi.ViewData, 3),
+		Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).UnixNano()}
+	for range namespaces {
+		asks = 0
+		a := sdk.Run(Plugin, r, &sdk.Settings{}, answer)
+		if a.Error != "" || asks > asksMax {
+			t.Fatalf("%d asks: %s", asks, a.Error)
+		}
+		for _, e := range a.Effects {
+			marked[e.Namespace]++
+		}
+		if r.State = a.State; len(r.State) == 0 {
+			break
+		}
+		if a.RequeueAfter == 0 {
+			t.Fatal("it doesn't come back for the rest")
+		}
+	}
+	if len(marked) != namespaces {
+		t.Errorf("the tokens of %d namespaces were marked", len(marked))
+	}
+}
