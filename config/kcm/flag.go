@@ -108,6 +108,16 @@ func workers(text string) error {
 	return nil
 }
 
+// from1To is a check for a number with a largest one, which upstream has of a few flags.
+func from1To(most int) func(string) error {
+	return func(text string) error {
+		if n, err := strconv.Atoi(text); err != nil || n < 1 || n > most {
+			return fmt.Errorf("must be from 1 to %d", most)
+		}
+		return nil
+	}
+}
+
 // oneOf is a check for one of a few words.
 func oneOf(words ...string) func(string) error {
 	return func(text string) error {

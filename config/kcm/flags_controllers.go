@@ -11,6 +11,13 @@ func concurrent(flag, controller string, d int32) Flag {
 	return Flag{Name: flag, Value: Int32(d), Check: workers, Of: controller, Workers: true}
 }
 
+// concurrentTo50 is [concurrent] with upstream's bound.
+func concurrentTo50(flag, controller string, d int32) Flag {
+	f := concurrent(flag, controller, d)
+	f.Check = from1To(50)
+	return f
+}
+
 // controllers are the flags of one controller each, with its name.
 var controllers = []Group{
 	{"deployment-controller", []Flag{concurrent("concurrent-deployment-syncs", "deployment-controller", 5)}},
@@ -23,8 +30,8 @@ var controllers = []Group{
 		{Name: "endpoint-updates-batch-period", Value: Duration(0), Of: "endpoints-controller"},
 	}},
 	{"endpointslice-controller", []Flag{
-		concurrent("concurrent-service-endpoint-syncs", "endpointslice-controller", 5),
-		{Name: "max-endpoints-per-slice", Value: Int32(100), Of: "endpointslice-controller"},
+		concurrentTo50("concurrent-service-endpoint-syncs", "endpointslice-controller", 5),
+		{Name: "max-endpoints-per-slice", Value: Int32(100), Check: from1To(1000), Of: "endpointslice-controller"},
 		{Name: "endpointslice-updates-batch-period", Value: Duration(0), Of: "endpointslice-controller"},
 	}},
 	{"garbage-collector-controller", []Flag{
@@ -110,8 +117,8 @@ var controllers = []Group{
 		concurrent("concurrent-resourceclaim-syncs", "resourceclaim-controller", 50),
 		concurrent("concurrent-device-taint-eviction-syncs", "device-taint-eviction-controller", 8),
 		concurrent("concurrent-validating-admission-policy-status-syncs", "validatingadmissionpolicy-status-controller", 5),
-		concurrent("mirroring-concurrent-service-endpoint-syncs", "endpointslice-mirroring-controller", 5),
-		{Name: "mirroring-max-endpoints-per-subset", Value: Int32(1000), Check: workers,
+		concurrentTo50("mirroring-concurrent-service-endpoint-syncs", "endpointslice-mirroring-controller", 5),
+		{Name: "mirroring-max-endpoints-per-subset", Value: Int32(1000), Check: from1To(1000),
 			Of: "endpointslice-mirroring-controller"},
 		{Name: "mirroring-endpointslice-updates-batch-period", Value: Duration(0), Of: "endpointslice-mirroring-controller"},
 		{Name: "legacy-service-account-token-clean-up-period", Value: Duration(365 * 24 * time.Hour),
