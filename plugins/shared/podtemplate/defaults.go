@@ -134,15 +134,79 @@ func setDefaultPointer[T any](field **T, value T) {
 }
 
 // pullPolicy is when an image is pulled: each time if its tag is "latest", also for want of another one. A digest needs
-// no tag.
+// no tag, and what is no name of an image has none.
 func pullPolicy(image string) corev1.PullPolicy {
 	name, _, digested := strings.Cut(image, "@")
 	// before the last slash it would be a port
-	_, tag, tagged := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ":")
-	if tag == "latest" || image != "" && !tagged && !digested {
+	slash := strings.LastIndexByte(name, '/') + 1
+	last, tag, tagged := strings.Cut(name[slash:], ":")
+	if !isImageName(name[:slash] + last) {
+		return corev1.PullIfNotPresent
+	}
+	if tag == "latest" || !tagged && !digested {
 		return corev1.PullAlways
 	}
 	return corev1.PullIfNotPresent
+}
+
+// isImageName reports whether text names an image, without tag and digest: a path, behind a host where its first part
+// looks like one (distribution/reference, ParseNormalizedNamed).
+func isImageName(text string) bool {
+	first, rest, behind := strings.Cut(text, "/")
+	if behind && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first) {
+		if !isHost(first) {
+			return false
+		}
+		text = rest
+	}
+
+	for text != "" || behind {
+		var part string
+		if part, text, behind = strings.Cut(text, "/"); !isPathPart(part) {
+			return false
+		}
+		if !behind {
+			return true
+		}
+	}
+	return false
+}
+
+// isHost reports whether text is a host, maybe with a port. What is in brackets is an address.
+func isHost(text string) bool {
+	if strings.HasPrefix(text, "[") {
+		return true
+	}
+	host, port, ported := strings.Cut(text, ":")
+	if ported && (port == "" || strings.Trim(port, "0123456789") != "") {
+		return false
+	}
+	for part := range strings.SplitSeq(strings.ToLower(host), ".") {
+		if !isPathPart(part) || strings.Contains(part, "_") {
+			return false
+		}
+	}
+	return true
+}
+
+// isPathPart reports whether text is a part of an image's path: small letters and digits, between which there may be a
+// dot, one underscore or two, or hyphens.
+func isPathPart(text string) bool {
+	separator := ""
+	for i, c := range []byte(text) {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			separator = ""
+			continue
+		case c != '.' && c != '_' && c != '-' || i == 0:
+			return false
+		}
+		separator += string(rune(c))
+		if separator != "." && separator != "_" && separator != "__" && strings.Trim(separator, "-") != "" {
+			return false
+		}
+	}
+	return text != "" && separator == ""
 }
 
 // The units of an amount, each a thousand of the one before it, in either way of writing them.
