@@ -77,8 +77,8 @@ func TestNewPlugin(t *testing.T) {
 		t.Errorf("built %+v, %+v", small, i)
 	}
 	t.Logf("%d bytes in %v", i.Size, small.Took)
-	if found, problems := plugins.Find(t.Context(), config.Default(), plugins.Folder(out)); len(found) != 1 || found[0].Name != "hello" ||
-		len(problems) > 0 {
+	found, problems := plugins.Find(t.Context(), config.Default(), plugins.Folder(out))
+	if len(found) != 1 || found[0].Name != "hello" || len(problems) > 0 {
 		t.Errorf("in its folder are %v, %v", found, problems)
 	}
 	large, err := build.Build(t.Context(), build.Options{Folder: folder, Out: filepath.Join(out, "go.wasm"),

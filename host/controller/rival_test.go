@@ -136,6 +136,7 @@ func TestTrialsKeepStates(t *testing.T) {
 			v.Manifest, v.State = &manifest, number
 			return v
 		}
+
 		old := version(0, func(c *sdk.Call) error {
 			got = string(c.State())
 			c.SetState([]byte("kept"))
@@ -146,6 +147,7 @@ func TestTrialsKeepStates(t *testing.T) {
 		w := newWorker(c)
 		c.Wake(k)
 		w.syncNext(context.Background())
+
 		next := version(x.state, func(*sdk.Call) error { panic("what it contains") })
 		c.Swap(next, &Trial{Before: old, Synced: func(error) bool { return true }})
 		c.Wake(k)

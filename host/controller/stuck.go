@@ -164,6 +164,7 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 		keys = append(keys, held)
 	}
 	c.stuck.mu.Unlock()
+
 	for k, since := range open {
 		keys = append(keys, Stuck{Key: k.String(), State: Unsettled, Since: since, WaitsFor: v.Writer.Unsettled(k)})
 	}
@@ -176,6 +177,7 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 	}
 	keys = append(keys, c.syncingFor(syncingMin)...)
 	keys = append(keys, c.slowedKeys()...)
+
 	keys = slices.DeleteFunc(keys, func(k Stuck) bool { return !match(k.Key) })
 	slices.SortFunc(keys, func(a, b Stuck) int { return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.Key, b.Key)) })
 	all = len(keys)

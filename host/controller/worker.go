@@ -238,6 +238,7 @@ func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
 		c.queue.AddAfter(key, wait)
 		return false, false
 	}
+
 	v.Writer.Settle(key)
 	if !v.Writer.Ready(key) {
 		// The cache doesn't show this key's last writes yet: the key waits on the store, not in the queue.
@@ -251,6 +252,7 @@ func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
 		c.waits.noteHold(key, "waits for others of its namespace", abi.Resource{})
 		return false, false
 	}
+
 	if wait := c.batchWait(key); wait > 0 {
 		c.waits.noteHold(key, "batches", abi.Resource{})
 		c.queue.AddAfter(key, wait)

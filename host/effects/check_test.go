@@ -63,8 +63,8 @@ func TestRightsAreScoped(t *testing.T) {
 	}
 }
 
-// What the plugin itself names is refused before anything is sent, if it leads a request elsewhere. Names of objects are
-// others', and refuse nothing.
+// What the plugin itself names is refused before anything is sent, if it leads a request elsewhere. Names of objects
+// are others', and refuse nothing.
 func TestNamesAreChecked(t *testing.T) {
 	w, err := New(Options{Plugin: "p", Config: &rest.Config{}, Wake: func(abi.KeyRef, int32, abi.KeyRef) {},
 		Controller: &abi.Controller{Name: "c", EventSource: "c", Views: []abi.View{{Name: "pods", Resource: podsR}},

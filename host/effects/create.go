@@ -130,8 +130,8 @@ func (s *Session) findCreated(ctx context.Context, res *schema.Resource, namespa
 	sent envelope.Meta) (object []byte, ours bool, err error) {
 	raw, err := s.w.readLive(ctx, res, namespace, name)
 	if err != nil {
-		return nil, false, fmt.Errorf("looking whether %s %s was created by a request whose answer was lost: %w", res.Resource,
-			name, err)
+		return nil, false, fmt.Errorf("looking whether %s %s was created by a request whose answer was lost: %w",
+			res.Resource, name, err)
 	}
 	if raw == nil {
 		return nil, false, nil

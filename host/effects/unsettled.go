@@ -169,9 +169,9 @@ func (s *Session) keep(verb string, r abi.Resource, namespace string, m *mark, u
 	}
 
 	// Cloned: a guest's strings may point into a buffer that is used again.
-	o := &openWrite{verb: verb, resource: r, namespace: strings.Clone(namespace), since: time.Now(), until: until, by: s, mark: mark{
-		name: strings.Clone(m.name), uid: strings.Clone(m.uid), version: strings.Clone(m.version),
-		owner: strings.Clone(m.owner), prefix: strings.Clone(m.prefix)}}
+	o := &openWrite{verb: verb, resource: r, namespace: strings.Clone(namespace), since: time.Now(), until: until, by: s,
+		mark: mark{name: strings.Clone(m.name), uid: strings.Clone(m.uid), version: strings.Clone(m.version),
+			owner: strings.Clone(m.owner), prefix: strings.Clone(m.prefix)}}
 	if m.prefix != "" {
 		o.body = maphash.Bytes(bodySeed, m.object)
 	}

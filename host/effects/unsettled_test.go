@@ -43,8 +43,8 @@ func (w *world) perform(e abi.Effect) string {
 	return outcomes[0].Reason
 }
 
-// A create whose answers are lost ends its sync, and the next sync's create takes the name that may exist: however often
-// that happens, and whichever version of the plugin does it, there is one object. Refusals settle nothing.
+// A create whose answers are lost ends its sync, and the next sync's create takes the name that may exist: however
+// often that happens, and whichever version of the plugin does it, there is one object. Refusals settle nothing.
 func TestOnClusterUnsettledCreate(t *testing.T) {
 	w, store := unsettledWorld(t)
 	key := abi.KeyRef{Namespace: w.ns, Name: "key"}

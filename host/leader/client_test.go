@@ -219,8 +219,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// A write that may outlast the Lease has the time that the API server allows, and counts as under way for so long; it is
-// sent under the Lease as any other.
+// A write that may outlast the Lease has the time that the API server allows, and counts as under way for so long; it
+// is sent under the Lease as any other.
 func TestOutlast(t *testing.T) {
 	s := newServer(t)
 	l, c, client := newHeldLease(t, s)

@@ -71,7 +71,9 @@ func TestDay(t *testing.T) {
 
 		d.rest()
 		d.removeModule(d.stranger.name)
-		d.eventually("the stranger's plugin is gone", func(s *state.Status) bool { return pluginOf(s, d.stranger.name) == nil })
+		d.eventually("the stranger's plugin is gone", func(s *state.Status) bool {
+			return pluginOf(s, d.stranger.name) == nil
+		})
 		d.place(d.stranger)
 		d.work("night")
 

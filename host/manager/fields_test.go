@@ -91,8 +91,10 @@ func liveFields() map[string]followed {
 			look: func(f *fields) any { return len(f.status().Controllers) }},
 		"useServiceAccountCredentials": {before: func(k *config.Configuration) { greeting(k).ServiceAccount = "mine" },
 			look: lookAccounts},
-		"pluginFolder":           {shown: inMount},
-		"clientConnection.qps":   {look: func(f *fields) any { return f.hosted().limits.requests["greeter-0"].effects.QPS() }},
+		"pluginFolder": {shown: inMount},
+		"clientConnection.qps": {look: func(f *fields) any {
+			return f.hosted().limits.requests["greeter-0"].effects.QPS()
+		}},
 		"clientConnection.burst": {shown: inBounds},
 
 		"sandbox.memory":      {look: lookGeneration},
@@ -175,7 +177,7 @@ func liveFields() map[string]followed {
 	return all
 }
 
-// lookLogs tells whether a message could be logged, and uses up what could be: at a byte a second the next one can't.
+// lookLogs reports whether a message could be logged, and uses up what could be: at a byte a second the next one can't.
 func lookLogs(f *fields) any {
 	l := f.hosted().limits.logs
 	allowed := l.Allow(64 << 10)

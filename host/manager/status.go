@@ -124,6 +124,7 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 	if p := s.ResyncPeriod(); p > 0 {
 		c.Resync = p.Round(time.Second).String()
 	}
+
 	reading, missing, _ := s.currentReading()
 	c.Aside = s.Aside()
 	degraded := s.Degraded()

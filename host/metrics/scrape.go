@@ -107,6 +107,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			l.version.give(to, v, informer...)
 		}
 	}
+
 	for plugin, bytes := range now.DroppedLogBytes {
 		l.droppedLogBytes.give(to, float64(bytes), plugin)
 	}

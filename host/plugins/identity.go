@@ -10,8 +10,8 @@ import (
 	"github.com/windlass-dev/windlass/config/kcm"
 )
 
-// A plugin is who the configuration says, whatever its manifest says: a grant, settings and an account belong to a name,
-// and a module must not come by them, or by a built-in plugin's place, by calling itself so.
+// A plugin is who the configuration says, whatever its manifest says: a grant, settings and an account belong to a
+// name, and a module must not come by them, or by a built-in plugin's place, by calling itself so.
 
 // moduleSuffix ends the names of the files in a plugin folder.
 const moduleSuffix = ".wasm"

@@ -247,7 +247,8 @@ func TestPanicsGiveThePlaceBack(t *testing.T) {
 	m.presence.load = load
 	write := func(b []byte) { copy(b, "s") }
 	panics("writing the message", func() {
-		_, _ = m.Sync(t.Context(), &Call{Size: 1, Write: func([]byte) { panic("writing") }}, func([]byte) error { return nil })
+		call := &Call{Size: 1, Write: func([]byte) { panic("writing") }}
+		_, _ = m.Sync(t.Context(), call, func([]byte) error { return nil })
 	})
 	panics("reading the answer", func() {
 		_, _ = m.Sync(t.Context(), &Call{Size: 1, Write: write}, func([]byte) error { panic("reading") })

@@ -23,8 +23,8 @@ type presence struct {
 	configured bool
 }
 
-// use runs do with the module loaded, which is neither let go of nor closed meanwhile, whether do returns or panics. After
-// an error of loading the next use tries again.
+// use runs do with the module loaded, which is neither let go of nor closed meanwhile, whether do returns or panics.
+// After an error of loading the next use tries again.
 func (m *Module) use(ctx context.Context, do func() error) error {
 	if err := m.pool.enter(); err != nil {
 		return fmt.Errorf("plugin %q: %w", m.options.Name, err)

@@ -127,7 +127,7 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 	return all
 }
 
-// withoutUnlisted tells that a controller runs without a resource that can't be listed.
+// withoutUnlisted returns the trouble that a controller runs without a resource that can't be listed.
 func (s *Status) withoutUnlisted(c *ControllerStatus, u *Unlisted) Trouble {
 	what := fmt.Sprintf("goes on without %s, which can't be listed since %s (%s): %s", u.Resource,
 		u.Since.Format(time.RFC3339), s.Process.Now.Sub(u.Since).Round(time.Second),

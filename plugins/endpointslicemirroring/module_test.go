@@ -16,7 +16,8 @@ func newRequest(subsets int) *abi.SyncRequest {
 	for i := range subsets {
 		e.Subsets = append(e.Subsets, corev1.EndpointSubset{
 			Addresses: []corev1.EndpointAddress{{IP: fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)}},
-			Ports:     []corev1.EndpointPort{{Name: fmt.Sprint("p-", i), Port: int32(i%60_000 + 1), Protocol: corev1.ProtocolTCP}},
+			Ports: []corev1.EndpointPort{{Name: fmt.Sprint("p-", i), Port: int32(i%60_000 + 1),
+				Protocol: corev1.ProtocolTCP}},
 		})
 	}
 	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1e18, Views: make([]abi.ViewData, 3)}

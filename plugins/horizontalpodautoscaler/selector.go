@@ -57,15 +57,15 @@ func (r *run) fetchPods() error {
 	return nil
 }
 
-// Selectors are as long as the targets' authors make them, and every sync of a namespace holds those of its others. They
-// are published up to so many bytes, under terms up to so many: without terms a fact is found under each.
+// Selectors are as long as the targets' authors make them, and every sync of a namespace holds those of its others.
+// They are published up to so many bytes, under terms up to so many: without terms a fact is found under each.
 const (
 	selectorMost = 16 << 10
 	termsMost    = 16 << 10
 )
 
-// publish tells the namespace's other autoscalers which pods this one's target selects. Of a longer selector they aren't
-// told; that only keeps them from seeing that they scale the same pods, and fails nobody.
+// publish tells the namespace's other autoscalers which pods this one's target selects. Of a longer selector they
+// aren't told; that only keeps them from seeing that they scale the same pods, and fails nobody.
 func (r *run) publish(selector *metav1.LabelSelector) {
 	if n := len(r.selector); n > selectorMost {
 		r.untold("it has " + strconv.Itoa(n) + " bytes, the limit is " + strconv.Itoa(selectorMost))

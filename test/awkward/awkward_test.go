@@ -189,6 +189,7 @@ func (w *world) createAwkward(size sizes) (grown int) {
 	all := known(size.known)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
+
 	for seed, p := range builtin.Plugins {
 		w.createNamespace(awkward + p.Folder)
 		for _, text := range all[p.Folder] {
@@ -201,6 +202,7 @@ func (w *world) createAwkward(size sizes) (grown int) {
 				t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 			}
 		}
+
 		wg.Go(func() {
 			for _, o := range bases(t, p.Folder) {
 				if o.GetKind() == "Namespace" || o.GetKind() == "Node" || !w.place(o, awkward, p.Folder) ||

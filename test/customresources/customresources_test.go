@@ -71,7 +71,8 @@ func beginWorld(t *testing.T, name, plugin string) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, client: client, folder: folder}
-	w.m = windlass.Begin(t, c, windlass.Options{Controllers: []string{name + "-controller", "garbage-collector-controller"},
+	controllers := []string{name + "-controller", "garbage-collector-controller"}
+	w.m = windlass.Begin(t, c, windlass.Options{Controllers: controllers,
 		Configure: func(k *config.Configuration) {
 			k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 			k.PluginFolder = folder

@@ -1,5 +1,5 @@
-// Package sorts runs one manager with a plugin of each sort: built in; from a registry, from a folder; in the place of a
-// built-in one, a stranger's; made by TinyGo, Go and a C compiler.
+// Package sorts runs one manager with a plugin of each sort: built in; from a registry, from a folder; in the place of
+// a built-in one, a stranger's; made by TinyGo, Go and a C compiler.
 package sorts
 
 import (

@@ -45,8 +45,8 @@ func TestFullEtcd(t *testing.T) {
 	}})
 }
 
-// alarm raises etcd's alarm that its quota is used up, or takes it back. This is a call of gRPC: a message of two numbers,
-// in a frame.
+// alarm raises etcd's alarm that its quota is used up, or takes it back. This is a call of gRPC: a message of two
+// numbers, in a frame.
 func (w *world) alarm(t *testing.T, action byte) {
 	t.Helper()
 	url, err := os.ReadFile(filepath.Join(w.cluster.Dir, "etcd.url"))
@@ -114,30 +114,31 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Deployments that etcd has just taken, and whose ReplicaSets are too large for it.
 func TestTooLargeForEtcd(t *testing.T) {
-	endure(t, surrounding{name: "large", spares: true, quiet: true, told: "too large", begin: func(t *testing.T, w *world) func() {
-		const namespace, many = "large", 7
-		w.stage.Namespace(t, namespace)
-		deployments := w.stage.Client.AppsV1().Deployments(namespace)
-		create := func(name string, size int) error {
-			_, err := deployments.Create(w.Context(), oversized(name, size), metav1.CreateOptions{})
-			return err
-		}
-
-		least, most := 1_400_000, 1_600_000
-		for most-least > 60 {
-			size := (least + most) / 2
-			if create("probe", size) != nil {
-				most = size
-				continue
+	endure(t, surrounding{name: "large", spares: true, quiet: true, told: "too large",
+		begin: func(t *testing.T, w *world) func() {
+			const namespace, many = "large", 7
+			w.stage.Namespace(t, namespace)
+			deployments := w.stage.Client.AppsV1().Deployments(namespace)
+			create := func(name string, size int) error {
+				_, err := deployments.Create(w.Context(), oversized(name, size), metav1.CreateOptions{})
+				return err
 			}
-			least = size
-			must(t, deployments.Delete(w.Context(), "probe", metav1.DeleteOptions{}))
-		}
-		for i := range many {
-			must(t, create(fmt.Sprint("large-", i), least-4))
-		}
-		return func() {}
-	}})
+
+			least, most := 1_400_000, 1_600_000
+			for most-least > 60 {
+				size := (least + most) / 2
+				if create("probe", size) != nil {
+					most = size
+					continue
+				}
+				least = size
+				must(t, deployments.Delete(w.Context(), "probe", metav1.DeleteOptions{}))
+			}
+			for i := range many {
+				must(t, create(fmt.Sprint("large-", i), least-4))
+			}
+			return func() {}
+		}})
 }
 
 // oversized is a Deployment with so much in an environment variable; it has no pods while it is looked for.

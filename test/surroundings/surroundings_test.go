@@ -1,7 +1,7 @@
 // Package surroundings has Windlass work where what is around it is hostile: webhooks that hang or answer nonsense, an
-// etcd that is full, an API server that refuses everything or goes away. In each of them every controller does the work
-// of its life script, with one worker. While it lasts other keys go on and what is wrong is told; after it everything is
-// as it should be.
+// etcd that is full, an API server that refuses everything or goes away. In each of them every controller does the
+// work of its life script, with one worker. While it lasts other keys go on and what is wrong is told; after it
+// everything is as it should be.
 package surroundings
 
 import (
@@ -120,7 +120,8 @@ func (w *world) awaitWork(t *testing.T, lives []*life.Life) {
 	}
 }
 
-// expectMeanwhile returns when the surrounding has lasted for long enough, was met and told of, and others have gone on.
+// expectMeanwhile returns when the surrounding has lasted for long enough, was met and told of, and others have gone
+// on.
 func (w *world) expectMeanwhile(t *testing.T, s *surrounding) {
 	begun := time.Now()
 	const enough = 20 // however slow the machine is

@@ -26,7 +26,8 @@ func verbs() map[string][]registration.OperationType {
 	return map[string][]registration.OperationType{"/create": {create}, "/update": {update}, "/delete": {remove}}
 }
 
-// Webhooks that must be asked hang, refuse, change what they are shown and are slow at it, or answer what makes no sense.
+// Webhooks that must be asked hang, refuse, change what they are shown and are slow at it, or answer what makes no
+// sense.
 func TestWebhooks(t *testing.T) {
 	for _, x := range []struct {
 		name   string

@@ -36,7 +36,8 @@ func TestValidate(t *testing.T) {
 			"--running", before)
 		err := cmd.Run()
 		valid := strings.HasPrefix(want, "The configuration")
-		if (err == nil) != valid || valid && stdout.String() != want || !strings.Contains(stdout.String()+stderr.String(), want) {
+		if (err == nil) != valid || valid && stdout.String() != want ||
+			!strings.Contains(stdout.String()+stderr.String(), want) {
 			t.Errorf("%s: %v\n%s%s", text, err, stdout, stderr)
 		}
 	}

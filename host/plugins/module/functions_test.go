@@ -106,8 +106,8 @@ func TestHelpersAreBounded(t *testing.T) {
 	}
 }
 
-// What an object that the API server admits can have in it is read: a long text with braces, and as many small things as
-// fit into 1.5 MB.
+// What an object that the API server admits can have in it is read: a long text with braces, and as many small things
+// as fit into 1.5 MB.
 func TestHelpersTakeWhatIsAdmitted(t *testing.T) {
 	const objectMax = 3 << 19 // bytes that etcd takes
 	pod := func(change func(*corev1.Container)) *corev1.PodTemplateSpec {
