@@ -16,7 +16,7 @@ plugins := $(patsubst plugins/%/module/main.go,%,$(wildcard plugins/*/module/mai
 modules := $(plugins:%=plugins/modules/%.wasm)
 strays := $(filter-out $(modules),$(wildcard plugins/modules/*.wasm))
 # What every module is made from; each plugin's own sources are added by the rule below.
-guest_sources := Makefile go.mod $(shell find abi sdk -name '*.go' ! -name '*_test.go')
+guest_sources := Makefile go.mod $(shell find abi sdk plugins/shared -name '*.go' ! -name '*_test.go')
 
 # What finishes a module: the manifest as a section, the native code, and the Go file that embeds it.
 finisher := $(out)/module

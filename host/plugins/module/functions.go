@@ -125,8 +125,10 @@ func protobufForm(kind string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := described.DecodedJSONSize(body, decodedMax); err != nil {
-		return nil, fmt.Errorf("%s: %w", kind, err)
+	if json.Valid(body) { // else the error is the decoder's, which looks before it decodes
+		if _, err := described.DecodedJSONSize(body, decodedMax); err != nil {
+			return nil, fmt.Errorf("%s: %w", kind, err)
+		}
 	}
 	if err := json.Unmarshal(body, m); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)

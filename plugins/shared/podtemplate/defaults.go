@@ -153,7 +153,8 @@ func pullPolicy(image string) corev1.PullPolicy {
 // looks like one (distribution/reference, ParseNormalizedNamed).
 func isImageName(text string) bool {
 	first, rest, behind := strings.Cut(text, "/")
-	if behind && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first) {
+	if behind && (strings.IndexByte(first, '.') >= 0 || strings.IndexByte(first, ':') >= 0 ||
+		first == "localhost" || hasCapital(first)) {
 		if !isHost(first) {
 			return false
 		}
@@ -162,7 +163,7 @@ func isImageName(text string) bool {
 
 	for text != "" || behind {
 		var part string
-		if part, text, behind = strings.Cut(text, "/"); !isPathPart(part) {
+		if part, text, behind = strings.Cut(text, "/"); hasCapital(part) || !isPathPart(part) {
 			return false
 		}
 		if !behind {
@@ -178,35 +179,51 @@ func isHost(text string) bool {
 		return true
 	}
 	host, port, ported := strings.Cut(text, ":")
-	if ported && (port == "" || strings.Trim(port, "0123456789") != "") {
+	if ported && port == "" {
 		return false
 	}
-	for part := range strings.SplitSeq(strings.ToLower(host), ".") {
-		if !isPathPart(part) || strings.Contains(part, "_") {
+	for _, c := range []byte(port) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+
+	for more := true; more; {
+		var part string
+		if part, host, more = strings.Cut(host, "."); !isPathPart(part) || strings.IndexByte(part, '_') >= 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// isPathPart reports whether text is a part of an image's path: small letters and digits, between which there may be a
-// dot, one underscore or two, or hyphens.
+// hasCapital reports whether text has a capital letter. strings.ToLower would bring Unicode's tables into the module.
+func hasCapital(text string) bool {
+	for _, c := range []byte(text) {
+		if c >= 'A' && c <= 'Z' {
+			return true
+		}
+	}
+	return false
+}
+
+// isPathPart reports whether text is a part of an image's path, or of a host, whatever the case of its letters: letters
+// and digits, between which there may be a dot, one underscore or two, or hyphens.
 func isPathPart(text string) bool {
-	separator := ""
+	between := 0 // how many of the last bytes are neither letters nor digits: they are all the same
 	for i, c := range []byte(text) {
 		switch {
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-			separator = ""
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':
+			between = 0
 			continue
-		case c != '.' && c != '_' && c != '-' || i == 0:
+		case c != '.' && c != '_' && c != '-' || i == 0 || between > 0 && text[i-1] != c:
 			return false
 		}
-		separator += string(rune(c))
-		if separator != "." && separator != "_" && separator != "__" && strings.Trim(separator, "-") != "" {
+		if between++; c == '.' && between > 1 || c == '_' && between > 2 {
 			return false
 		}
 	}
-	return text != "" && separator == ""
+	return text != "" && between == 0
 }
 
 // The units of an amount, each a thousand of the one before it, in either way of writing them.
