@@ -71,7 +71,9 @@ func mutate(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionRe
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(asked.Request.Object.Raw, &object); err != nil || object.Metadata == nil {
+	// That a service account was made anew its script sees by the annotation that it lacks.
+	if err := json.Unmarshal(asked.Request.Object.Raw, &object); err != nil || object.Metadata == nil ||
+		asked.Request.Resource.Resource == "serviceaccounts" {
 		allow(w, asked, nil)
 		return
 	}
@@ -115,7 +117,8 @@ func reply(w http.ResponseWriter, a *admission.AdmissionResponse) {
 var whoIsMet = []registration.MatchCondition{
 	{Name: "controllers", Expression: `request.userInfo.username.startsWith("system:serviceaccount:kube-system:") ` +
 		`|| request.userInfo.username == "system:kube-controller-manager"`},
-	{Name: "elsewhere", Expression: `!(request.namespace in ["kube-system", "` + calm + `", "kubelets"])`},
+	{Name: "elsewhere", Expression: `!has(request.namespace) || ` +
+		`!(request.namespace in ["kube-system", "` + calm + `", "kubelets"])`},
 	{Name: "resources", Expression: `!(request.resource.resource in ["events", "leases", "tokenreviews", ` +
 		`"subjectaccessreviews", "localsubjectaccessreviews"])`},
 	// Scripts wait for their namespaces' service accounts, or what they do would come when all is over.
