@@ -39,9 +39,9 @@ func syncNode(c *sdk.Call) error {
 	for _, ds := range allSets.List(c) {
 		spec := ds.Spec.Template.Spec
 		spec.Tolerations = tolerations(&spec)
-		run, stay := nodeShouldRun(&spec, n, comparisons.On(c))
+		run, _ := nodeShouldRun(&spec, n, comparisons.On(c))
 		scheduled := controls(ds, there)
-		if run && !scheduled || (scheduled || controls(ds, pending)) && (!stay || ds.Status.NumberMisscheduled > 0) {
+		if run && !scheduled || (scheduled || controls(ds, pending)) && (!run || ds.Status.NumberMisscheduled > 0) {
 			c.Add(sdk.Wake(0, ds))
 		}
 	}
