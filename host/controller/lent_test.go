@@ -89,7 +89,7 @@ func TestHangingWritesAreBounded(t *testing.T) {
 		if _, ended := c.Away(); most > 2*awayFew || ended == 0 {
 			t.Errorf("up to %d syncs at once, %d ended for others", most, ended)
 		}
-		why, _ := c.Quarantined()
+		_, why := c.Quarantined()
 		if failing, _, _ := c.StuckCount(); failing == 0 || why != nil {
 			t.Errorf("%d keys whose syncs were ended are failing; quarantined: %v", failing, why)
 		}

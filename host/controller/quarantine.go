@@ -196,19 +196,19 @@ func (c *Controller) endQuarantine() {
 	}
 }
 
-// Quarantined is why the controller is set aside, nil if it isn't; and when a key may be tried next, zero if none is
-// before somebody releases it.
-func (c *Controller) Quarantined() (why error, probe time.Time) {
+// Quarantined returns why the controller is set aside, nil if it isn't, and when a key may be tried next, zero if none
+// is before somebody releases it.
+func (c *Controller) Quarantined() (probe time.Time, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.quarantine
 	switch {
 	case q == nil:
-		return nil, time.Time{}
+		return time.Time{}, nil
 	case q.probe == nil:
-		return q.why, time.Time{}
+		return time.Time{}, q.why
 	}
-	return q.why, q.next
+	return q.next, q.why
 }
 
 // Degraded is why a built-in controller does next to nothing: the last failure, if nearly all of its keys fail. Nil: it

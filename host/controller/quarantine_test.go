@@ -81,7 +81,7 @@ func TestWhatIsQuarantined(t *testing.T) {
 				c.countFailure(v, keys[i%x.keys], result, x.failed, 0)
 			}
 
-			why, probe := c.Quarantined()
+			probe, why := c.Quarantined()
 			switch {
 			case (why != nil) != (x.want && !builtIn) || why != nil && !errors.Is(why, x.failed):
 				t.Errorf("%s, built in %v: quarantined for %v, expected %v", x.name, builtIn, why, x.want)
@@ -253,7 +253,7 @@ func TestSetAsideKeysShareTheirTime(t *testing.T) {
 		if err := c.Degraded(); err == nil || !strings.Contains(err.Error(), "what it contains") {
 			t.Errorf("all of its keys fail: degraded for %v", err)
 		}
-		if why, _ := c.Quarantined(); why != nil {
+		if _, why := c.Quarantined(); why != nil {
 			t.Errorf("quarantined for %v", why)
 		}
 
@@ -291,7 +291,7 @@ func TestQuarantinesAreProbed(t *testing.T) {
 			c.Wake(k)
 		}
 		time.Sleep(probeFirst - time.Second)
-		why, probe := c.Quarantined()
+		probe, why := c.Quarantined()
 		if why == nil || !probe.After(time.Now()) || probe.After(time.Now().Add(probeFirst)) {
 			t.Fatalf("quarantined for %v, the next probe at %v, after %d syncs", why, probe, tries.Load())
 		}
@@ -305,7 +305,7 @@ func TestQuarantinesAreProbed(t *testing.T) {
 		mended.Store(true)
 		time.Sleep(probeMost)
 		synctest.Wait()
-		if why, _ := c.Quarantined(); why != nil {
+		if _, why := c.Quarantined(); why != nil {
 			t.Errorf("still quarantined for %v", why)
 		}
 		time.Sleep(time.Hour) // for their back-offs
@@ -335,7 +335,7 @@ func TestQuarantinesThatWait(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		n := tries.Load()
-		if why, probe := c.Quarantined(); !effects.NotDeclared(why) || !probe.IsZero() || n < failuresMost {
+		if probe, why := c.Quarantined(); !effects.NotDeclared(why) || !probe.IsZero() || n < failuresMost {
 			t.Fatalf("quarantined for %v after %d syncs, a probe at %v", why, n, probe)
 		}
 		time.Sleep(24 * time.Hour)

@@ -146,7 +146,7 @@ func (s *slot) checkHealth() error {
 		return fmt.Errorf("idle: it reads %v, which no rule of plugins[%s].grant lets it list and watch", reading.denied,
 			s.plugin)
 	}
-	why, probe := s.Quarantined()
+	probe, why := s.Quarantined()
 	switch {
 	case why == nil:
 		return nil

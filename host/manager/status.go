@@ -128,7 +128,7 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 	reading, missing, _ := s.currentReading()
 	c.Aside = s.Aside()
 	degraded := s.Degraded()
-	switch quarantined, probe := s.Quarantined(); {
+	switch probe, quarantined := s.Quarantined(); {
 	case quarantined != nil:
 		c.State, c.Message = "Quarantined", quarantined.Error()
 		if !probe.IsZero() {
