@@ -2,10 +2,7 @@ package effects
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
@@ -74,9 +71,6 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		case err == nil:
 			return s.acceptWritten(e, res, a.body, object)
 		case !apierrors.IsAlreadyExists(err):
-			if generated {
-				err = withPrefix(err, name, m.GenerateName)
-			}
 			if held && reasonOf(err) == NamespaceTerminatingReason {
 				s.w.denials.remember(s.key, keeper, err)
 			}
@@ -101,18 +95,6 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		s.awaitNewer(objectKey{resource: res.Resource, namespace: e.Namespace, name: name}, "")
 		return abi.Outcome{}, err
 	}
-}
-
-// withPrefix has a refusal by admission quote the prefix in place of the generated name, as where the server makes the
-// name: events about it are then counted as one. What is invalid is so under its name there, too.
-func withPrefix(err error, name, prefix string) error {
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) || apierrors.IsInvalid(err) {
-		return err
-	}
-	quoted := *status
-	quoted.ErrStatus.Message = strings.ReplaceAll(status.ErrStatus.Message, strconv.Quote(name), strconv.Quote(prefix))
-	return &quoted
 }
 
 // denialKeeper returns the UID of the object whose denials hold back a create: the key's, if what is created is beside
