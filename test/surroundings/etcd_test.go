@@ -33,8 +33,8 @@ const (
 )
 
 // An etcd whose quota is used up refuses all writes, until somebody disarms it.
-func TestFullEtcd(t *testing.T) {
-	endure(t, surrounding{name: "full", told: full, late: true, begin: func(t *testing.T, w *world) func() {
+func fullEtcd() surrounding {
+	return surrounding{name: "full etcd", told: full, late: true, begin: func(t *testing.T, w *world) func() {
 		// It refuses everybody's writes; only the manager's are counted.
 		stop := w.front.begin(w, func(f *front, r *http.Request) (*http.Response, error) { return f.next(r) })
 		w.alarm(t, activate)
@@ -42,7 +42,7 @@ func TestFullEtcd(t *testing.T) {
 			w.alarm(t, deactivate)
 			stop()
 		}
-	}})
+	}}
 }
 
 // alarm raises etcd's alarm that its quota is used up, or takes it back. This is a call of gRPC: a message of two
@@ -113,8 +113,8 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Deployments that etcd has just taken, and whose ReplicaSets are too large for it.
-func TestTooLargeForEtcd(t *testing.T) {
-	endure(t, surrounding{name: "large", spares: true, quiet: true, told: "too large",
+func tooLargeForEtcd() surrounding {
+	return surrounding{name: "too large for etcd", spares: true, quiet: true, told: "too large",
 		begin: func(t *testing.T, w *world) func() {
 			const namespace, many = "large", 7
 			w.stage.Namespace(t, namespace)
@@ -138,7 +138,7 @@ func TestTooLargeForEtcd(t *testing.T) {
 				must(t, create(fmt.Sprint("large-", i), least-4))
 			}
 			return func() {}
-		}})
+		}}
 }
 
 // oversized is a Deployment with so much in an environment variable; it has no pods while it is looked for.

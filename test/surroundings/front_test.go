@@ -14,7 +14,7 @@ import (
 )
 
 // An API server that answers 429 or 503, that ends watches, that can't be reached, or whose etcd is slow.
-func TestAPIServer(t *testing.T) {
+func apiServer() (all []surrounding) {
 	for _, x := range []struct {
 		name, told string
 		cut        bool // it ends the watches that are open
@@ -30,15 +30,15 @@ func TestAPIServer(t *testing.T) {
 		{"ends watches", "", true, endWatch},
 		{"has a slow etcd", "", false, loseAnswer},
 	} {
-		t.Run(x.name, func(t *testing.T) {
-			endure(t, surrounding{name: x.name, told: x.told, late: true, begin: func(_ *testing.T, w *world) func() {
+		all = append(all, surrounding{name: "API server " + x.name, told: x.told, late: true,
+			begin: func(_ *testing.T, w *world) func() {
 				if x.cut {
 					defer w.front.cut()
 				}
 				return w.front.begin(w, x.meet)
 			}})
-		})
 	}
+	return all
 }
 
 // endWatch lets a watch live for half a second.

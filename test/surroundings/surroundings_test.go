@@ -29,9 +29,28 @@ import (
 
 func TestMain(m *testing.M) { life.Main(m) }
 
+// Every controller does its work in each surrounding: make test has those that are everyday, make scale all.
+func TestSurroundings(t *testing.T) {
+	all := append(webhooks(), apiServer()...)
+	all = append(all, fullEtcd(), tooLargeForEtcd(), conversion())
+	played := 0
+	for _, s := range all {
+		if !s.everyday && workload.Size(0, 1) == 0 {
+			continue
+		}
+		played++
+		t.Run(s.name, func(t *testing.T) { endure(t, s) })
+	}
+	if played < 2 {
+		t.Errorf("%d surroundings were played", played)
+	}
+}
+
 // surrounding is one that is hostile for some time.
 type surrounding struct {
 	name string
+	// everyday is whether it is among those that make test plays.
+	everyday bool
 	// begin begins it, and end ends it.
 	begin func(t *testing.T, w *world) (end func())
 	// late is whether it begins only when all scripts are at work.
