@@ -56,6 +56,7 @@ func newWorld(t *testing.T) *world {
 	if err := os.WriteFile(shadow, assembleSimple(t, "(i64.const 0)"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	w.replaceModule(t, original(t)) // a file that the configuration names and that isn't there is trouble
 	w.host = windlass.SpawnWith(t, w.Cluster,
 		fmt.Sprintf("pluginFolder: %s\nplugins:\n- name: replicaset\n  file: replicaset.wasm\n  serviceAccount: replicaset-controller\n  shadow: %s\n",
 			w.folder, shadow),
@@ -224,15 +225,21 @@ func (w *world) viewerToken(t *testing.T) string {
 	return token.Status.Token
 }
 
-// variant does what the built-in replicaset does, with other bytes.
-func variant(t *testing.T) []byte {
+// original is the built-in replicaset.
+func original(t *testing.T) []byte {
 	t.Helper()
 	wasm, ok := builtin.Module("replicaset")
 	if !ok {
 		t.Fatal("no built-in plugin replicaset: run make plugins")
 	}
+	return wasm
+}
+
+// variant does what the built-in replicaset does, with other bytes.
+func variant(t *testing.T) []byte {
+	t.Helper()
 	note := "\x04notevariant"
-	return append(slices.Clone(wasm), append([]byte{0, byte(len(note))}, note...)...)
+	return append(slices.Clone(original(t)), append([]byte{0, byte(len(note))}, note...)...)
 }
 
 // replaceModule has a module take replicaset's place.
