@@ -540,8 +540,6 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 		"patch of a subresource": with(widget, abi.EffectPatch, "scale"),
 		"a delete of anything":   with(widget, abi.EffectDelete, ""),
 		"all resources":          {Kind: abi.EffectList, Resource: "v1/*"},
-		"a path for a name":      {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n", Name: "a/b"},
-		"a path for a namespace": {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "..", Name: "a"},
 		"a path for a resource": {Kind: abi.EffectGet, Resource: "example.com/v1/../v1/widgets", Namespace: "n",
 			Name: "a"},
 		"an object without a name": {Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n"},
@@ -550,6 +548,17 @@ func TestOnClusterMetadataRefusals(t *testing.T) {
 		s := w.beginSession()
 		if _, err := s.Perform(t.Context(), []abi.Effect{e}); !Refused(err) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	for _, e := range []abi.Effect{
+		{Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "n", Name: "a/b"},
+		{Kind: abi.EffectGet, Resource: "example.com/v1/widgets", Namespace: "..", Name: "a"},
+	} {
+		s := w.beginSession()
+		o, err := s.Perform(t.Context(), []abi.Effect{e})
+		if err != nil || o[0].Reason != string(metav1.StatusReasonNotFound) {
+			t.Errorf("a path for a name of %s: %+v, %v", e.Resource, o, err)
 		}
 	}
 
