@@ -90,7 +90,7 @@ authors: build devcluster ## What people do who write plugins: from an empty fol
 # What a build didn't change keeps its time, so that Go knows the tests that ran it.
 build: plugins schemas ## The windlass binary with the built-in plugins: _output/windlass
 	go build -ldflags='$(windlass_flags)' -o $(out)/windlass.new ./cmd/windlass
-	cmp -s $(out)/windlass.new $(out)/windlass || cp $(out)/windlass.new $(out)/windlass
+	cmp -s $(out)/windlass.new $(out)/windlass || mv -f $(out)/windlass.new $(out)/windlass # a file in use can be replaced, not written
 
 plugins: ## The plugins' WebAssembly modules, two at a time: plugins/modules/*.wasm
 	@$(MAKE) --no-print-directory -j2 $(modules)
