@@ -72,10 +72,23 @@ func (s *Status) misconfigured() (all []Trouble) {
 			"Look at plugins[" + name + "].image and at registries; windlass keeps trying to pull it."})
 	}
 	for _, why := range s.LeftOut {
+		if s.isOfMissing(why) {
+			continue
+		}
 		all = append(all, Trouble{Bad, "plugins", "one isn't loaded: " + why,
 			"Correct or remove it: it is looked at again when it changes."})
 	}
 	return all
+}
+
+// isOfMissing reports whether a plugin was left out for an image that isn't available, which is told by itself.
+func (s *Status) isOfMissing(why string) bool {
+	for _, missing := range s.Missing {
+		if strings.Contains(why, missing) {
+			return true
+		}
+	}
+	return false
 }
 
 // troublesOf are those of one controller, single keys aside.

@@ -15,7 +15,7 @@ func TestTroubles(t *testing.T) {
 		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
 		Refused: "controllers[0]: nobody",
 		Missing: map[string]string{"mine": "no such image"},
-		LeftOut: []string{"x.wasm: not a WebAssembly module"},
+		LeftOut: []string{"x.wasm: not a WebAssembly module", `plugin "mine": no such image`},
 		Controllers: []ControllerStatus{
 			{Name: "shadowed", State: "Running", Differences: 1},
 			{Name: "conflicts", State: "Running", Failing: 1, Causes: []controller.Cause{{Text: "conflict", Keys: 1,
