@@ -2,10 +2,8 @@ package surroundings
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	registration "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/windlass-dev/windlass/test/webhook"
 	"github.com/windlass-dev/windlass/test/workload"
 )
 
@@ -32,7 +31,7 @@ func webhooks() (all []surrounding) {
 	for _, x := range []struct {
 		name   string
 		told   string
-		answer func(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionReview)
+		answer func(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionRequest)
 	}{
 		{"hangs", "webhook", hang},
 		{"refuses", "the surroundings refuse it", refuse},
@@ -50,17 +49,17 @@ func webhooks() (all []surrounding) {
 }
 
 // hang doesn't answer.
-func hang(_ http.ResponseWriter, r *http.Request, _ *admission.AdmissionReview) {
+func hang(_ http.ResponseWriter, r *http.Request, _ *admission.AdmissionRequest) {
 	<-r.Context().Done()
 }
 
-func refuse(w http.ResponseWriter, _ *http.Request, asked *admission.AdmissionReview) {
-	reply(w, &admission.AdmissionResponse{UID: asked.Request.UID,
+func refuse(w http.ResponseWriter, _ *http.Request, asked *admission.AdmissionRequest) {
+	webhook.Write(w, &admission.AdmissionResponse{UID: asked.UID,
 		Result: &metav1.Status{Message: "the surroundings refuse it", Code: http.StatusForbidden}})
 }
 
 // mutate adds an annotation, and takes a second for it.
-func mutate(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionReview) {
+func mutate(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionRequest) {
 	select {
 	case <-time.After(time.Second):
 	case <-r.Context().Done():
@@ -72,8 +71,8 @@ func mutate(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionRe
 		} `json:"metadata"`
 	}
 	// That a service account was made anew its script sees by the annotation that it lacks.
-	if err := json.Unmarshal(asked.Request.Object.Raw, &object); err != nil || object.Metadata == nil ||
-		asked.Request.Resource.Resource == "serviceaccounts" {
+	if err := json.Unmarshal(asked.Object.Raw, &object); err != nil || object.Metadata == nil ||
+		asked.Resource.Resource == "serviceaccounts" {
 		allow(w, asked, nil)
 		return
 	}
@@ -85,31 +84,26 @@ func mutate(w http.ResponseWriter, r *http.Request, asked *admission.AdmissionRe
 }
 
 // nonsense answers what no webhook should.
-func nonsense(w http.ResponseWriter, _ *http.Request, asked *admission.AdmissionReview) {
-	switch asked.Request.UID[0] % 4 {
+func nonsense(w http.ResponseWriter, _ *http.Request, asked *admission.AdmissionRequest) {
+	switch asked.UID[0] % 4 {
 	case 0:
 		_, _ = io.WriteString(w, "<html>It works!</html>")
 	case 1:
 		w.WriteHeader(http.StatusInternalServerError)
 	case 2:
-		reply(w, &admission.AdmissionResponse{UID: "another", Allowed: true})
+		webhook.Write(w, &admission.AdmissionResponse{UID: "another", Allowed: true})
 	default:
 		w.WriteHeader(http.StatusTeapot)
-		reply(w, nil)
+		webhook.Write(w, nil)
 	}
 }
 
-func allow(w http.ResponseWriter, asked *admission.AdmissionReview, patch []byte) {
-	a := &admission.AdmissionResponse{UID: asked.Request.UID, Allowed: true}
+func allow(w http.ResponseWriter, asked *admission.AdmissionRequest, patch []byte) {
+	a := &admission.AdmissionResponse{UID: asked.UID, Allowed: true}
 	if patch != nil {
 		a.Patch, a.PatchType = patch, new(admission.PatchTypeJSONPatch)
 	}
-	reply(w, a)
-}
-
-func reply(w http.ResponseWriter, a *admission.AdmissionResponse) {
-	_ = json.NewEncoder(w).Encode(admission.AdmissionReview{Response: a,
-		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}})
+	webhook.Write(w, a)
 }
 
 // whoIsMet are the writes that webhooks see: those of controllers, but for namespaces that others stand on and for what
@@ -128,49 +122,16 @@ var whoIsMet = []registration.MatchCondition{
 
 // serveWebhook has the API server ask a webhook about controllers' writes; end ends that.
 func (w *world) serveWebhook(t *testing.T, mutating bool, on []registration.OperationType,
-	answer func(http.ResponseWriter, *http.Request, *admission.AdmissionReview)) (end func()) {
+	answer func(http.ResponseWriter, *http.Request, *admission.AdmissionRequest)) (end func()) {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		var asked admission.AdmissionReview
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || asked.Request == nil {
-			w.Errorf("the API server asks what can't be read: %v", err)
-			return
-		}
-		w.hits.Add(1)
-		answer(rw, r, &asked)
-	}))
-	w.Cleanup(server.Close)
-
-	const name = "surroundings.example.com"
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	client := registration.WebhookClientConfig{URL: &server.URL, CABundle: ca}
 	all := registration.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}}
-	rules := []registration.RuleWithOperations{{Operations: on, Rule: all}}
-	none, equivalent, fail := registration.SideEffectClassNone, registration.Equivalent, registration.Fail
-	seconds := new(int32(4)) // longer than a sync holds a worker for
-
-	configurations := w.stage.Client.AdmissionregistrationV1()
-	if mutating {
-		c := &registration.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Webhooks: []registration.MutatingWebhook{{Name: name, ClientConfig: client, Rules: rules, SideEffects: &none,
-				MatchPolicy: &equivalent, FailurePolicy: &fail, TimeoutSeconds: seconds, MatchConditions: whoIsMet,
-				AdmissionReviewVersions: []string{"v1"}}}}
-		_, err := configurations.MutatingWebhookConfigurations().Create(w.Context(), c, metav1.CreateOptions{})
-		must(t, err)
-		return func() {
-			must(t, configurations.MutatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
-		}
-	}
-
-	c := &registration.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Webhooks: []registration.ValidatingWebhook{{Name: name, ClientConfig: client, Rules: rules, SideEffects: &none,
-			MatchPolicy: &equivalent, FailurePolicy: &fail, TimeoutSeconds: seconds, MatchConditions: whoIsMet,
-			AdmissionReviewVersions: []string{"v1"}}}}
-	_, err := configurations.ValidatingWebhookConfigurations().Create(w.Context(), c, metav1.CreateOptions{})
-	must(t, err)
-	return func() {
-		must(t, configurations.ValidatingWebhookConfigurations().Delete(w.Context(), name, metav1.DeleteOptions{}))
-	}
+	return webhook.Start(t, w.stage.Client, webhook.Webhook{Name: "surroundings", Mutating: mutating,
+		Rules: []registration.RuleWithOperations{{Operations: on, Rule: all}}, Conditions: whoIsMet,
+		Timeout: 4 * time.Second, // longer than a sync holds a worker for
+		Reply: func(rw http.ResponseWriter, r *http.Request, asked *admission.AdmissionRequest) {
+			w.hits.Add(1)
+			answer(rw, r, asked)
+		}})
 }
 
 func must(t *testing.T, err error) {
