@@ -19,6 +19,8 @@ type Faults struct {
 	WatchDelay atomic.Int64 // nanoseconds
 	// WatchHeld holds back all of it until it is false again.
 	WatchHeld atomic.Bool
+	// Holds reports of a watch that WatchHeld holds back; by default it holds all.
+	Holds func(*http.Request) bool
 	// Before reports of a request that never reaches the server.
 	Before func(*http.Request) bool
 	// After reports of a request that the server has done, and whose answer is lost.
@@ -72,7 +74,11 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, ErrLost
 	}
 	if strings.Contains(r.URL.RawQuery, "watch=") {
-		a.Body = newDelayed(a.Body, &t.WatchDelay, &t.WatchHeld)
+		held := &t.WatchHeld
+		if t.Holds != nil && !t.Holds(r) {
+			held = new(atomic.Bool)
+		}
+		a.Body = newDelayed(a.Body, &t.WatchDelay, held)
 	}
 	return a, nil
 }
