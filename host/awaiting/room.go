@@ -90,6 +90,11 @@ func (r *Room) awayOf(of abi.KeyRef) (n int) {
 	return n
 }
 
+// hasKin reports whether a sync is away whose key is of the same namespace, or as this one of none. The caller holds mu.
+func (r *Room) hasKin(key abi.KeyRef) bool {
+	return slices.ContainsFunc(r.away, func(x *Sync) bool { return x.key.Namespace == key.Namespace })
+}
+
 func (r *Room) half() int { return max(r.Most()/2, 1) }
 
 // makeRoom ends the wait of another sync where there are too many. It returns after how long there may be room, 0 if

@@ -82,6 +82,26 @@ func TestALongWaitGivesTheWorkerBack(t *testing.T) {
 	})
 }
 
+// Where one key waits, the next ones of its namespace hold their workers for a shorter time; of keys outside of
+// namespaces, such as those of CertificateSigningRequests, each next one does.
+func TestKinOfOneThatWaitsGiveTheirWorkersBackSooner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, namespace := range []string{"shop", ""} {
+			r, lent := counted(16)
+			begun(t, r, namespace, "first")
+			time.Sleep(Long) // virtual, as all time here
+			synctest.Wait()
+			begun(t, r, namespace, "next")
+			begun(t, r, "other", "next")
+			time.Sleep(again)
+			synctest.Wait()
+			if *lent != 2 {
+				t.Errorf("namespace %q: %d workers are lent, expected those of the first and the next", namespace, *lent)
+			}
+		}
+	})
+}
+
 // One namespace has half of the room, and its further keys don't begin until there is a place; where there is none at
 // all, the longest wait ends, if it is long enough, and its sync may go on to another request.
 func TestRoomIsShared(t *testing.T) {

@@ -8,7 +8,8 @@ import (
 )
 
 // A sync gives its worker back when it has waited for one answer for the first of these; when it has done so before, or
-// half of the room is taken or one of its namespace waits, for the second: it will hardly be quicker.
+// half of the room is taken or one of its namespace waits, for the second: it will hardly be quicker. To keys outside of
+// namespaces any other such key is one of theirs.
 const (
 	Long  = 3 * time.Second
 	again = 500 * time.Millisecond
@@ -40,7 +41,7 @@ func (s *Sync) Begin(key abi.KeyRef, hidden bool) {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	s.key, s.began, s.hidden, s.long = key, time.Now(), hidden, Long
-	if n := len(s.room.away); n > 0 && (n >= s.room.half() || s.room.awayOf(share(key)) > 0) {
+	if s.room.hasKin(key) || len(s.room.away) >= s.room.half() {
 		s.long = again
 	}
 }
