@@ -34,7 +34,7 @@ const (
 
 // An etcd whose quota is used up refuses all writes, until somebody disarms it.
 func fullEtcd() surrounding {
-	return surrounding{name: "full etcd", told: full, late: true, begin: func(t *testing.T, w *world) func() {
+	return surrounding{name: "full etcd", told: full, late: true, stops: true, begin: func(t *testing.T, w *world) func() {
 		// It refuses everybody's writes; only the manager's are counted.
 		stop := w.front.begin(w, func(f *front, r *http.Request) (*http.Response, error) { return f.next(r) })
 		w.alarm(t, activate)
@@ -72,8 +72,8 @@ func (w *world) alarm(t *testing.T, action byte) {
 	}
 }
 
-// patient has who plays the scripts send again what a full etcd has refused.
-func (s *surrounding) patient(stage *life.Stage) {
+// patiently has who plays the scripts send again what a full etcd has refused.
+func patiently(stage *life.Stage) {
 	config := stage.Cluster.RESTConfig()
 	config.WarningHandler = rest.NoWarnings{} // Endpoints are deprecated
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return patient{next} })

@@ -30,7 +30,7 @@ func apiServer() (all []surrounding) {
 		{"ends watches", "", true, endWatch},
 		{"has a slow etcd", "", false, loseAnswer},
 	} {
-		all = append(all, surrounding{name: "API server " + x.name, told: x.told, late: true,
+		all = append(all, surrounding{name: "API server " + x.name, told: x.told, toldLate: true, late: true,
 			begin: func(_ *testing.T, w *world) func() {
 				if x.cut {
 					defer w.front.cut()

@@ -5,7 +5,6 @@
 package surroundings
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -18,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/plugins/builtin"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/life"
@@ -29,28 +27,28 @@ import (
 
 func TestMain(m *testing.M) { life.Main(m) }
 
-// Every controller does its work in each surrounding: make test has those that are everyday, make scale all.
+// Every controller does its work in each surrounding. In make test those of one sort come one after another while all
+// are at work; make scale gives each a cluster of its own, and minutes.
 func TestSurroundings(t *testing.T) {
-	all := append(webhooks(), apiServer()...)
-	all = append(all, fullEtcd(), tooLargeForEtcd(), conversion())
-	played := 0
-	for _, s := range all {
-		if !s.everyday && workload.Size(0, 1) == 0 {
+	sorts := map[string][]surrounding{
+		"webhooks":   webhooks(),
+		"API server": append([]surrounding{fullEtcd()}, apiServer()...),
+		"objects":    {conversion(), tooLargeForEtcd(), awkwardObjects()},
+	}
+	for name, all := range sorts {
+		if workload.Size(0, 1) == 0 {
+			t.Run(name, func(t *testing.T) { endure(t, all) })
 			continue
 		}
-		played++
-		t.Run(s.name, func(t *testing.T) { endure(t, s) })
-	}
-	if played < 2 {
-		t.Errorf("%d surroundings were played", played)
+		for _, s := range all {
+			t.Run(s.name, func(t *testing.T) { endure(t, []surrounding{s}) })
+		}
 	}
 }
 
 // surrounding is one that is hostile for some time.
 type surrounding struct {
 	name string
-	// everyday is whether it is among those that make test plays.
-	everyday bool
 	// begin begins it, and end ends it.
 	begin func(t *testing.T, w *world) (end func())
 	// late is whether it begins only when all scripts are at work.
@@ -59,8 +57,12 @@ type surrounding struct {
 	spares bool
 	// quiet is whether nobody counts how often it is met.
 	quiet bool
+	// stops is whether nobody can write anything, not only the manager.
+	stops bool
 	// told is what the status says of a key while it lasts, or a part of that; empty: nothing need be told.
 	told string
+	// toldLate is whether that is only after the half minute that a sync sends its writes again for.
+	toldLate bool
 }
 
 // world is a cluster with a manager in a surrounding.
@@ -76,14 +78,17 @@ type world struct {
 // lasting is how long each surrounding lasts at least.
 func lasting() time.Duration { return time.Duration(workload.Size(6, 180)) * time.Second }
 
-// calm is the namespace that surroundings spare.
-const calm = "calm"
+// calm is the namespace that surroundings spare; in restless there are Deployments that come while they last.
+const (
+	calm     = "calm"
+	restless = "restless"
+)
 
 // places are for as many surroundings at a time: in each of them most only wait.
 var places = make(chan struct{}, 3)
 
-// endure plays every controller's piece of work in a surrounding that ends after a time.
-func endure(t *testing.T, s surrounding) {
+// endure plays every controller's piece of work while surroundings come and go, one after another.
+func endure(t *testing.T, surroundings []surrounding) {
 	t.Parallel()
 	places <- struct{}{}
 	defer func() { <-places }()
@@ -92,25 +97,11 @@ func endure(t *testing.T, s surrounding) {
 		t.Fatal(err)
 	}
 	lives = life.Of("", lives)
-	w := &world{T: t, cluster: cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})}
-	w.manager = windlass.Start(t, w.cluster, windlass.Options{Controllers: builtin.Names(), Wrap: w.front.wrap,
-		Configure: func(k *config.Configuration) {
-			k.Plugins = append(k.Plugins, life.Configured(lives, true)...)
-			for _, b := range builtin.Plugins {
-				p := k.Plugin(b.Folder)
-				p.Workers = 1
-				setPlugin(k, p)
-			}
-		}})
-	w.stage = life.NewStage(t, w.cluster)
-	s.patient(w.stage)
-	w.stage.RestrainKubelets(t)
-	w.stage.Metrics = metricsapi.Serve(t, w.cluster.RESTConfig())
-	w.stage.Namespace(t, calm)
+	w := beginWorld(t, lives)
 
 	end := func() {}
-	if !s.late {
-		end = s.begin(t, w)
+	if !surroundings[0].late {
+		end = surroundings[0].begin(t, w)
 	}
 	t.Run("work", func(t *testing.T) {
 		for _, l := range lives {
@@ -121,15 +112,43 @@ func endure(t *testing.T, s surrounding) {
 		}
 		t.Run("meanwhile", func(t *testing.T) {
 			t.Parallel()
-			if s.late {
-				w.awaitWork(t, lives)
-				end = s.begin(t, w)
+			for i, s := range surroundings {
+				if i > 0 || s.late {
+					w.awaitWork(t, lives)
+					w.hits.Store(0)
+					end = s.begin(t, w)
+				}
+				w.expectMeanwhile(t, &s, end)
 			}
-			defer end()
-			w.expectMeanwhile(t, &s)
 		})
 	})
 	w.expectAfterwards()
+}
+
+// beginWorld starts a cluster and a manager with one worker for each controller.
+func beginWorld(t *testing.T, lives []*life.Life) *world {
+	t.Helper()
+	w := &world{T: t, cluster: cluster.Start(t, cluster.Options{Nodes: 3, Audit: true})}
+	w.manager = windlass.Start(t, w.cluster, windlass.Options{Controllers: builtin.Names(), Wrap: w.front.wrap,
+		Configure: func(k *config.Configuration) {
+			tightenFuel(k)
+			k.Plugins = append(k.Plugins, life.Configured(lives, true)...)
+			for _, b := range builtin.Plugins {
+				p := k.Plugin(b.Folder)
+				p.Workers = 1
+				setPlugin(k, p)
+			}
+		}})
+
+	w.stage = life.NewStage(t, w.cluster)
+	patiently(w.stage)
+	w.stage.RestrainKubelets(t)
+	w.stage.Metrics = metricsapi.Serve(t, w.cluster.RESTConfig())
+	for _, namespace := range []string{calm, restless} {
+		w.stage.Namespace(t, namespace)
+		windlass.Account(t, w.stage.Client, namespace)
+	}
+	return w
 }
 
 // awaitWork returns when all scripts have the service accounts without which none of them can do anything.
@@ -139,14 +158,18 @@ func (w *world) awaitWork(t *testing.T, lives []*life.Life) {
 	}
 }
 
-// expectMeanwhile returns when the surrounding has lasted for long enough, was met and told of, and others have gone
-// on.
-func (w *world) expectMeanwhile(t *testing.T, s *surrounding) {
+// expectMeanwhile ends a surrounding when it has lasted for long enough, was met and told of, and others have gone on.
+func (w *world) expectMeanwhile(t *testing.T, s *surrounding, end func()) {
+	defer end()
 	begun := time.Now()
+	if !s.stops {
+		w.workRestlessly(t, s)
+	}
 	const enough = 20 // however slow the machine is
-	cluster.Eventually(t, time.Minute, "the surrounding is met", func() (bool, string) {
+	cluster.Eventually(t, time.Minute, s.name+": it is met", func() (bool, string) {
 		return s.quiet || w.hits.Load() >= enough, fmt.Sprint(w.hits.Load(), " times")
 	})
+
 	if s.spares {
 		for i := 0; i < 2 || time.Since(begun) < lasting(); i++ {
 			propagation := metav1.DeletePropagationBackground
@@ -156,8 +179,8 @@ func (w *world) expectMeanwhile(t *testing.T, s *surrounding) {
 			w.workCalmly(t, fmt.Sprint("calm-", i), propagation)
 		}
 	}
-	if s.told != "" {
-		cluster.Eventually(t, time.Minute, "the status tells of it", func() (bool, string) {
+	if s.told != "" && (!s.toldLate || lasting() > time.Minute) {
+		cluster.Eventually(t, time.Minute, s.name+": the status tells of it", func() (bool, string) {
 			said := string(w.manager.Get(t, "/windlass/v1/keys"))
 			return strings.Contains(said, s.told), said
 		})
@@ -165,15 +188,29 @@ func (w *world) expectMeanwhile(t *testing.T, s *surrounding) {
 	time.Sleep(time.Until(begun.Add(lasting()))) // how long it lasts is the point
 }
 
-// workCalmly has a Deployment come and go where nothing is hostile.
-func (w *world) workCalmly(t *testing.T, name string, propagation metav1.DeletionPropagation) {
+// workRestlessly makes Deployments that have their pods when all is over: however far the scripts are, there is work
+// that meets the surrounding.
+func (w *world) workRestlessly(t *testing.T, s *surrounding) {
+	name := strings.ToLower(strings.NewReplacer(" ", "-", "/", "-").Replace(s.name))
+	for i := range 5 {
+		_, err := w.stage.Client.AppsV1().Deployments(restless).Create(t.Context(), deployment(fmt.Sprint(name, "-", i)),
+			metav1.CreateOptions{})
+		must(t, err)
+	}
+}
+
+func deployment(name string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.DeploymentSpec{
 		Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main"}}}}}}
+}
+
+// workCalmly has a Deployment come and go where nothing is hostile.
+func (w *world) workCalmly(t *testing.T, name string, propagation metav1.DeletionPropagation) {
 	deployments := w.stage.Client.AppsV1().Deployments(calm)
-	if _, err := deployments.Create(t.Context(), d, metav1.CreateOptions{}); err != nil {
+	if _, err := deployments.Create(t.Context(), deployment(name), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -198,23 +235,42 @@ func (w *world) workCalmly(t *testing.T, name string, propagation metav1.Deletio
 	})
 }
 
-// expectAfterwards checks that the manager is well when all work is done.
+// expectAfterwards checks that all work is done in the end, and that the manager is well.
 func (w *world) expectAfterwards() {
 	w.Helper()
-	cluster.Eventually(w.T, time.Minute, "nothing is wrong any more", func() (bool, string) {
-		var s state.Status
-		if err := json.Unmarshal(w.manager.Get(w.T, "/windlass/v1/status"), &s); err != nil {
-			w.Fatal(err)
+	cluster.Eventually(w.T, 3*time.Minute, "the Deployments that came meanwhile have their pods", func() (bool, string) {
+		l, err := w.stage.Client.AppsV1().Deployments(restless).List(w.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err.Error()
 		}
-		for _, c := range s.Controllers {
+		for i := range l.Items {
+			if d := &l.Items[i]; d.Status.ReadyReplicas != 2 || d.Status.Replicas != 2 {
+				return false, fmt.Sprintf("%s: %+v", d.Name, d.Status)
+			}
+		}
+		return true, ""
+	})
+	cluster.Eventually(w.T, time.Minute, "nothing is wrong any more", func() (bool, string) {
+		for _, c := range w.manager.Status(w.T).Controllers {
 			if c.State != "Running" || c.Slowest != nil {
 				return false, fmt.Sprintf("%s is %s: %s %+v", c.Name, c.State, c.Message, c.Slowest)
 			}
 		}
 		return true, ""
 	})
-	if code, b := w.manager.Do(w.T, "GET", "/healthz"); code != 200 {
-		w.Errorf("/healthz: %d\n%s", code, b)
+	w.expectWell(w.T)
+}
+
+// expectWell checks that no controller has stopped.
+func (w *world) expectWell(t *testing.T) {
+	t.Helper()
+	for _, c := range w.manager.Status(t).Controllers {
+		if c.State == "Quarantined" {
+			t.Errorf("%s is quarantined: %s", c.Name, c.Message)
+		}
+	}
+	if code, b := w.manager.Do(t, "GET", "/healthz"); code != 200 {
+		t.Errorf("/healthz: %d\n%s", code, b)
 	}
 }
 

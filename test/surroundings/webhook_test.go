@@ -39,8 +39,8 @@ func webhooks() (all []surrounding) {
 		{"nonsense", "webhook", nonsense},
 	} {
 		for verb, on := range verbs() {
-			all = append(all, surrounding{name: "webhook " + x.name + verb, everyday: x.name == "hangs", spares: true,
-				told: x.told, begin: func(t *testing.T, w *world) func() {
+			all = append(all, surrounding{name: "webhook " + x.name + verb, spares: true, told: x.told,
+				begin: func(t *testing.T, w *world) func() {
 					return w.serveWebhook(t, strings.HasPrefix(x.name, "mutates"), on, x.answer)
 				}})
 		}
