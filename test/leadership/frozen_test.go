@@ -62,15 +62,7 @@ func testFrozenLeader(t *testing.T, jump func(round int) time.Duration) {
 		}
 		woken := time.Now()
 		leader.Signal(t, syscall.SIGCONT)
-		eventually(t, "the frozen one has come to itself", func() (bool, string) {
-			all := w.Audit(t, cluster.Filter{Verbs: []string{"get", "update"}, Resources: []string{"leases"}, Since: woken})
-			for _, e := range all {
-				if e.Source == leader.source && e.Received.After(woken) {
-					return true, ""
-				}
-			}
-			return false, fmt.Sprint(len(all), " requests for Leases")
-		})
+		w.awaitAwake(t, leader, woken)
 		w.awaitPods(t, want)
 		writes := w.listWrites(t, frozen)
 		late := 0
@@ -90,4 +82,18 @@ func testFrozenLeader(t *testing.T, jump func(round int) time.Duration) {
 	for _, r := range all {
 		r.AwaitReady(t) // as a leader or as a standby: no process has ended
 	}
+}
+
+// awaitAwake waits until a process that was woken has looked at the Lease.
+func (w *world) awaitAwake(t *testing.T, r *replica, woken time.Time) {
+	t.Helper()
+	eventually(t, "the frozen one has come to itself", func() (bool, string) {
+		all := w.Audit(t, cluster.Filter{Verbs: []string{"get", "update"}, Resources: []string{"leases"}, Since: woken})
+		for _, e := range all {
+			if e.Source == r.source && e.Received.After(woken) {
+				return true, ""
+			}
+		}
+		return false, fmt.Sprint(len(all), " requests for Leases")
+	})
 }
