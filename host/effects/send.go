@@ -58,15 +58,15 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 	defer awaited.End()
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
-	outlasting := false // this process's Lease, if need be
+	outlasting := r.Once && w.Outlast != nil && w.slow.has(r) // this process's Lease, if need be
 	for {
 		if ctx.Err() != nil {
 			return a, fmt.Errorf("%s: not sent: %w", r, context.Cause(ctx))
 		}
-		timeout := w.Timeout
+		timeout, left := w.Timeout, w.Timeout
 		if w.Lease != nil {
-			left, err := w.Lease(ctx)
-			if err != nil {
+			var err error
+			if left, err = w.Lease(ctx); err != nil {
 				return a, fmt.Errorf("%s: not sent: %w", r, err)
 			}
 			if !outlasting {
@@ -94,6 +94,7 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 			// The time that the Lease leaves was too short: what a webhook is said to have failed by then is no answer either.
 			a.repeated = a.repeated || sent && v != definite
 			outlasting = true
+			w.slow.note(r, true)
 			w.log.V(2).Info("The lease left too little time for a write, sending it again with the time that the API server allows",
 				"request", r.String(), "err", err, "after", timeout)
 			continue
@@ -102,6 +103,9 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 		wait := time.Duration(0)
 		switch v {
 		case definite:
+			if outlasting && err == nil {
+				w.slow.note(r, time.Since(start) >= left)
+			}
 			a.body = body
 			return a, err
 		case doubtful:

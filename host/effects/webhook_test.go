@@ -57,14 +57,14 @@ func TestOnClusterHungWebhook(t *testing.T) {
 }
 
 // A write that takes longer than the Lease leaves goes again with the time that the API server allows, where it can't
-// be done twice.
+// be done twice. The next ones there have that time at once, until one is quick.
 func TestOnClusterWriteOutlastsLease(t *testing.T) {
 	outlasted := 0
 	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, func(o *Options) {
 		o.Lease = func(context.Context) (time.Duration, error) { return time.Second, nil }
 		o.Outlast = func(ctx context.Context) context.Context { outlasted++; return ctx }
 	})
-	webhook.Start(t, w.kube, webhook.Webhook{Name: "slow-" + w.ns, Namespace: w.ns, Operation: registrationv1.Create,
+	remove := webhook.Start(t, w.kube, webhook.Webhook{Name: "slow-" + w.ns, Namespace: w.ns, Operation: registrationv1.Create,
 		Resource: "configmaps", Answer: webhook.After(3 * time.Second)})
 	w.awaitWebhook()
 
@@ -73,4 +73,18 @@ func TestOnClusterWriteOutlastsLease(t *testing.T) {
 	if got := fmt.Sprint(w.proxy.timeouts()); got != "[1s 34s]" || outlasted != 1 || len(w.configMaps()) != 1 {
 		t.Errorf("timeouts %s, %d marked, %d objects", got, outlasted, len(w.configMaps()))
 	}
+
+	create := func() string {
+		w.proxy.loseRequests(0, 0)
+		w.requireOK(w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(ownedMap("made-", "1"))}))
+		return fmt.Sprint(w.proxy.timeouts())
+	}
+	if got := create(); got != "[34s]" {
+		t.Errorf("the next one: timeouts %s", got)
+	}
+	remove()
+	cluster.Eventually(t, time.Minute, "the first quick one is the last that may outlast the Lease", func() (bool, string) {
+		got := create()
+		return got == "[1s]", got
+	})
 }

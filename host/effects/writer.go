@@ -148,6 +148,7 @@ type lasting struct {
 
 	denials   denials
 	unsettled unsettled
+	slow      slowWrites
 }
 
 // New makes a controller's Writer. Close ends it.
