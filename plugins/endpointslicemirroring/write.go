@@ -1,6 +1,8 @@
 package endpointslicemirroring
 
 import (
+	"slices"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
@@ -34,29 +36,46 @@ next:
 	p.delete = kept
 }
 
-// write does what is planned, up to the first write that fails. Endpoints that are being deleted get no new slices, and
-// where their namespace ends the rest is left to its end.
+// write does what is planned, at a first attempt up to the first write that fails. A later one goes on behind it, for
+// what is refused for ever must not keep back the others; slices are deleted only where none of their address type is
+// refused. Endpoints that are being deleted get no new slices, and where their namespace ends the rest is left to its end.
 func (p *plan) write(c *sdk.Call, e *corev1.Endpoints) error {
 	of := " EndpointSlice for Endpoints " + e.Namespace + "/" + e.Name + ": "
+	var first error
+	var refused []discoveryv1.AddressType
+	stops := func(s *discoveryv1.EndpointSlice, err error) bool {
+		if err == nil {
+			return false
+		}
+		if first == nil {
+			first = err
+		}
+		refused = append(refused, s.AddressType)
+		return c.Attempt() == 0
+	}
+
 	if !e.Deleting() {
 		for _, s := range p.create {
 			effect := sdk.Create(s, sdk.Tolerate(abi.TolerateNamespaceTerminating))
-			if ended, err := perform(c, effect, "create", "failed to create"+of); ended || err != nil {
-				return err
+			if ended, err := perform(c, effect, "create", "failed to create"+of); ended || stops(s, err) {
+				return first
 			}
 		}
 	}
 	for _, s := range p.update {
-		if _, err := perform(c, sdk.Update(s), "update", "failed to update "+s.Name+of); err != nil {
-			return err
+		if _, err := perform(c, sdk.Update(s), "update", "failed to update "+s.Name+of); stops(s, err) {
+			return first
 		}
 	}
 	for _, s := range p.delete {
-		if _, err := perform(c, sdk.Delete(s), "delete", "failed to delete "+s.Name+of); err != nil {
-			return err
+		if slices.Contains(refused, s.AddressType) {
+			continue
+		}
+		if _, err := perform(c, sdk.Delete(s), "delete", "failed to delete "+s.Name+of); stops(s, err) {
+			return first
 		}
 	}
-	return nil
+	return first
 }
 
 // perform does one write and counts it. It reports whether it was refused because the namespace ends.
