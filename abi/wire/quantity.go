@@ -1,5 +1,7 @@
 package wire
 
+import "math"
+
 // Quantity is an amount such as 100m, 1.5Gi or 2e3, kept as it was written; empty is zero.
 type Quantity struct{ Text string }
 
@@ -48,22 +50,28 @@ func (q Quantity) MilliValue() int64 {
 	return n.scaledInteger(3)
 }
 
-// AsApproximateFloat64 returns the amount as a float, exact as far as sixteen digits go.
+// AsApproximateFloat64 returns the amount as a float, to the last bit the one that apimachinery's method of this name
+// returns, if the amount is written with at most eighteen digits, down to a billionth, and isn't a fraction of a binary
+// unit. That isn't always the nearest one, and hangs on how the amount is written: 0.3 is a bit more than 300m.
 func (q Quantity) AsApproximateFloat64() float64 {
 	n, _ := parseQuantity(q.Text)
-	v, exponent := 0.0, n.exponent
-	for _, d := range n.digits[:min(len(n.digits), 16)] {
-		v = v*10 + float64(d)
-		exponent--
+	v, exponent := n.leading(n.zeros)
+	v *= math.Pow10(exponent)
+	if n.negative {
+		return -v
 	}
-	power := 1.0
-	for range min(max(exponent, -exponent), 308) {
-		power *= 10
-	}
+	return v
+}
+
+// NearestFloat64 returns the float that is nearest to an amount of at most fifteen digits, as one that is parsed as a
+// float.
+func (q Quantity) NearestFloat64() float64 {
+	n, _ := parseQuantity(q.Text)
+	v, exponent := n.leading(0)
 	if exponent < 0 {
-		v /= power
+		v /= math.Pow10(-exponent)
 	} else {
-		v *= power
+		v *= math.Pow10(exponent)
 	}
 	if n.negative {
 		return -v
@@ -74,8 +82,24 @@ func (q Quantity) AsApproximateFloat64() float64 {
 // number is 0.digits × 10^exponent; digits neither begin nor end with a zero, and are none for zero.
 type number struct {
 	digits   []byte // 0 to 9
+	zeros    int    // were written behind the digits
 	exponent int
 	negative bool
+}
+
+// leading returns the digits as an integer, with so many zeros behind them, and the power of ten that it is to be
+// multiplied by. Of more than eighteen digits it is the first ones.
+func (n number) leading(zeros int) (v float64, exponent int) {
+	const most = 18
+	count := min(len(n.digits)+zeros, most)
+	whole := uint64(0)
+	for i := range count {
+		whole *= 10
+		if i < len(n.digits) {
+			whole += uint64(n.digits[i])
+		}
+	}
+	return float64(whole), n.exponent - count
 }
 
 func parseQuantity(s string) (n number, ok bool) {
@@ -213,6 +237,7 @@ func (n *number) trim() {
 	}
 	for len(n.digits) > 0 && n.digits[len(n.digits)-1] == 0 {
 		n.digits = n.digits[:len(n.digits)-1]
+		n.zeros++
 	}
 	if len(n.digits) == 0 {
 		n.exponent, n.negative = 0, false

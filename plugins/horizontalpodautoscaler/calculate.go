@@ -18,7 +18,7 @@ func (t tolerance) includes(ratio float64) bool { return 1-t.down <= ratio && ra
 
 // tolerances are those of the behavior, or else the setting's.
 func tolerances(c *sdk.Call, b *autoscalingv2.HorizontalPodAutoscalerBehavior) tolerance {
-	n := resource.Quantity{Text: defaultTolerance.Get(c)}.AsApproximateFloat64()
+	n := resource.Quantity{Text: defaultTolerance.Get(c)}.NearestFloat64() // upstream's is a flag, and parsed as a float
 	t := tolerance{n, n}
 	if b == nil {
 		return t

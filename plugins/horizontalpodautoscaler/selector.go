@@ -139,7 +139,7 @@ func (r *run) unselected(event, reason, short, long string) error {
 }
 
 // describe returns an autoscaler of the namespace as upstream's messages print it.
-func (r *run) describe(name string) string { return "{" + name + " " + r.hpa.Namespace + "}" }
+func (r *run) describe(name string) string { return r.hpa.Namespace + "/" + name }
 
 // printed is a metric's selector as upstream's messages print it.
 func printed(s *metav1.LabelSelector) string {

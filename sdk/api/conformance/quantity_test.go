@@ -1,7 +1,9 @@
 package conformance
 
 import (
+	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -49,6 +51,26 @@ func TestQuantitiesAgree(t *testing.T) {
 		}
 		if _, err := resource.ParseQuantity(s); err == nil {
 			t.Errorf("apimachinery takes %q for a quantity", s)
+		}
+	}
+}
+
+// A bound that is a quantity, such as an autoscaler's tolerance, is upstream's to the last bit, in whatever way it is
+// written; and one that is a flag there is the float that the flag is.
+func TestFloatsAgree(t *testing.T) {
+	for n := range int64(2000) {
+		for _, text := range []string{
+			fmt.Sprintf("%dm", n), fmt.Sprintf("%d.%03d", n/1000, n%1000), fmt.Sprintf("%d.%02d", n/100, n%100),
+			fmt.Sprintf("%d.%d", n/10, n%10), fmt.Sprintf("%de-3", n), fmt.Sprintf("-%du", n), fmt.Sprintf("%d00k", n),
+			fmt.Sprintf("%dGi", n), fmt.Sprintf("%d0", n),
+		} {
+			ours, theirs := wire.Quantity{Text: text}, resource.MustParse(text)
+			if got, want := ours.AsApproximateFloat64(), theirs.AsApproximateFloat64(); got != want {
+				t.Fatalf("%q is %v, want %v", text, got, want)
+			}
+			if want, err := strconv.ParseFloat(text, 64); err == nil && ours.NearestFloat64() != want {
+				t.Fatalf("%q is %v as a float, want %v", text, ours.NearestFloat64(), want)
+			}
 		}
 	}
 }
