@@ -77,15 +77,19 @@ func sameTarget(a, b *corev1.ObjectReference) bool {
 		a.APIVersion == b.APIVersion && a.FieldPath == b.FieldPath
 }
 
-// describes reports whether a slice has the labels and annotations of the Endpoints, and isn't that of earlier ones of
-// their name.
+// describes reports whether a slice has the labels and annotations of the Endpoints, and these as an owner, but not
+// earlier ones of their name.
 func describes(s *discoveryv1.EndpointSlice, e *corev1.Endpoints) bool {
+	owned := false
 	for i := range s.OwnerReferences {
-		if o := &s.OwnerReferences[i]; o.Kind == "Endpoints" && o.Name == e.Name && o.UID != e.UID {
+		o := &s.OwnerReferences[i]
+		if o.UID == e.UID {
+			owned = true
+		} else if o.Kind == "Endpoints" && o.Name == e.Name {
 			return false
 		}
 	}
-	return sameMap(s.Labels, labels(e)) && sameMap(s.Annotations, annotations(e))
+	return owned && sameMap(s.Labels, labels(e)) && sameMap(s.Annotations, annotations(e))
 }
 
 func sameMap(a, b metav1.StringMap) bool {
