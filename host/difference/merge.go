@@ -30,6 +30,16 @@ func Merge(m *schema.Message, base, seen, wanted []byte, keeps func(path string)
 	return d.message(m, base, seen, wanted, nil, 0)
 }
 
+// MergeStatus is Merge for an update of status. In the JSON of a status a zero (false, 0, "", [] or {}, not null) that
+// the guest wrote where there was nothing is a value, if it sees that path: so a status can have required fields. A zero
+// that the guest saw and left out stays.
+func MergeStatus(m *schema.Message, base, seen, wanted []byte, keeps func(path string) bool) (
+	merged []byte, changed bool, err error) {
+
+	d := differ{keeps: keeps, zeros: true}
+	return d.message(m, base, seen, wanted, nil, 0)
+}
+
 // UnseenError is a change that the guest must not make, for it didn't see all that it would overwrite.
 type UnseenError struct{ Path string }
 
@@ -46,7 +56,10 @@ const (
 	jsonNestingMax = 200
 )
 
-type differ struct{ keeps func(string) bool }
+type differ struct {
+	keeps func(string) bool
+	zeros bool // count in a status
+}
 
 // trail is a path that is only written out when it is asked for.
 type trail struct {

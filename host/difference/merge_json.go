@@ -76,7 +76,7 @@ func (d *differ) mergeBodies(number int32, base, seen, wanted []part, at *trail)
 
 // objects merges two objects in JSON by their members; below them lists and scalars are replaced whole. Absent and zero
 // are the same, for of some fields guests leave out what is zero, and of others they write it where there was nothing,
-// or nothing that they saw.
+// or nothing that they saw; except where a zero counts.
 func (d *differ) objects(base, seen, wanted []byte, at *trail, depth int) ([]byte, bool, error) {
 	if bytes.Equal(seen, wanted) {
 		return base, false, nil
@@ -144,6 +144,14 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail, depth int) ([]byt
 	return append(out.out, '}'), true, nil
 }
 
+// root returns the path's first part.
+func (t *trail) root() *trail {
+	for t.parent != nil {
+		t = t.parent
+	}
+	return t
+}
+
 // memberTrail returns the path of a member of an object in JSON.
 func (t *trail) memberTrail(name string) *trail {
 	return &trail{parent: t, name: name, key: t != nil && strings.ContainsAny(name, ".[]")}
@@ -153,7 +161,7 @@ func (t *trail) memberTrail(name string) *trail {
 func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *trail, depth int) ([]byte, bool,
 	error) {
 	switch {
-	case !had && isZero(wanted, depth):
+	case !had && isZero(wanted, depth) && !(isObject(wanted) && d.inStatus(at)) && !d.zeroCounts(wanted, at):
 		return nil, false, nil
 	case isObject(wanted) && (!had || isObject(seen)):
 		if !had {
@@ -162,9 +170,13 @@ func (d *differ) changedTo(stored, seen []byte, had bool, wanted []byte, at *tra
 		if !isObject(stored) {
 			stored = emptyObject
 		}
-		return d.objects(stored, seen, wanted, at, depth)
+		merged, changed, err := d.objects(stored, seen, wanted, at, depth)
+		if err == nil && !changed && !had && d.zeroCounts(wanted, at) {
+			return merged, true, nil // that it is there is the change
+		}
+		return merged, changed, err
 	case had:
-		same, err := sameJSON(seen, wanted, depth)
+		same, err := d.sameJSON(seen, wanted, at, depth)
 		if err != nil || same {
 			return nil, false, wrapPath(at, err)
 		}
@@ -180,6 +192,14 @@ func (d *differ) removed(stored, seen []byte, at *trail, depth int) ([]byte, err
 		return merged, err
 	}
 	return nil, d.requireSeen(at)
+}
+
+// inStatus reports whether zeros count at a path. Objects are looked into there, for a guest may see parts of them.
+func (d *differ) inStatus(at *trail) bool { return d.zeros && at.root().name == "status" }
+
+// zeroCounts reports whether a zero that the guest wrote where it saw nothing is a value.
+func (d *differ) zeroCounts(v []byte, at *trail) bool {
+	return d.inStatus(at) && firstByte(v) != 'n' && (d.keeps == nil || d.keeps(at.String()))
 }
 
 // isZero reports whether a guest leaves such a value out.
@@ -211,8 +231,8 @@ func isZero(v []byte, depth int) bool {
 }
 
 // sameJSON compares two values by meaning: members in any order, numbers however they are written, and what was zero
-// may be absent from what is wanted.
-func sameJSON(seen, wanted []byte, depth int) (bool, error) {
+// may be absent from what is wanted. Of what is in a list the guest sees all or may write nothing.
+func (d *differ) sameJSON(seen, wanted []byte, at *trail, depth int) (bool, error) {
 	if bytes.Equal(seen, wanted) {
 		return true, nil
 	}
@@ -223,8 +243,8 @@ func sameJSON(seen, wanted []byte, depth int) (bool, error) {
 	a, b := firstByte(seen), firstByte(wanted)
 	switch {
 	case a == '{' && b == '{':
-		_, changed, err := (&differ{}).objects(seen, seen, wanted, &trail{parent: &trail{}, name: "item"},
-			depth+1)
+		whole := &differ{zeros: d.zeros}
+		_, changed, err := whole.objects(seen, seen, wanted, &trail{parent: at, name: "item"}, depth+1)
 		return !changed, err
 	case a == '[' && b == '[':
 		x, err := elements(seen)
@@ -236,7 +256,7 @@ func sameJSON(seen, wanted []byte, depth int) (bool, error) {
 			return false, err
 		}
 		for i := range x {
-			if same, err := sameJSON(x[i], y[i], depth+1); err != nil || !same {
+			if same, err := d.sameJSON(x[i], y[i], at, depth+1); err != nil || !same {
 				return false, err
 			}
 		}

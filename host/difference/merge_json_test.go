@@ -101,6 +101,64 @@ func TestBodiesAreMergedByMember(t *testing.T) {
 	}
 }
 
+// In an update of status a zero that the guest wrote at a path that it sees is a value, as required fields need it.
+func TestZerosOfAStatusAreWritten(t *testing.T) {
+	for _, test := range []struct {
+		name               string
+		fields             []string // that the guest sees
+		base, wanted, want string   // want "" for no change
+	}{
+		{"of each kind, where there was nothing", []string{"status"}, `{"spec":{}}`,
+			`{"status":{"n":0,"s":"","b":false,"l":[],"o":{},"in":{"n":0}}}`,
+			`{"spec":{},"status":{"n":0,"s":"","b":false,"l":[],"o":{},"in":{"n":0}}}`},
+		{"null is none", []string{"status"}, `{"status":{"a":1}}`, `{"status":{"a":1,"n":null,"in":{"n":null}}}`,
+			`{"status":{"a":1,"in":{}}}`},
+		{"once it is there it is no change", []string{"status"}, `{"status":{"n":0,"l":[{"n":0}]}}`,
+			`{"status":{"l":[{"n":0}],"n":0}}`, ""},
+		{"one that is left out stays", []string{"status"}, `{"status":{"n":0,"a":1,"o":{}}}`, `{"status":{"a":2}}`,
+			`{"status":{"n":0,"a":2,"o":{}}}`},
+		{"for another value", []string{"status"}, `{"status":{"n":3}}`, `{"status":{"n":0}}`, `{"status":{"n":0}}`},
+		{"for null", []string{"status"}, `{"status":{"n":null}}`, `{"status":{"n":0}}`, `{"status":{"n":0}}`},
+		{"at a path that isn't seen", []string{"status.a"}, `{"status":{"a":1,"n":7}}`,
+			`{"status":{"a":1,"n":0,"o":{},"in":{"n":0}}}`, ""},
+		{"in what is seen in parts", []string{"status.in.n"}, `{"spec":{}}`,
+			`{"status":{"a":0,"in":{"n":0,"m":0},"other":{"n":0}}}`, `{"spec":{},"status":{"in":{"n":0}}}`},
+		{"in a list", []string{"status"}, `{"status":{"l":[{"a":1}]}}`, `{"status":{"l":[{"a":1,"n":0}]}}`,
+			`{"status":{"l":[{"a":1,"n":0}]}}`},
+		{"left out in a list", []string{"status"}, `{"status":{"l":[{"a":1,"n":0}]}}`, `{"status":{"l":[{"a":1}]}}`, ""},
+		{"an empty status", []string{"status"}, `{"spec":{}}`, `{"status":{}}`, `{"spec":{},"status":{}}`},
+		{"outside of status", []string{"spec", "status"}, `{"spec":{}}`, `{"spec":{"n":0,"o":{}}}`, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			mask, err := webApps.Message.Mask(append(test.fields, "metadata")...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, wanted := encodeHybrid(t, test.base), encodeHybrid(t, test.wanted)
+			seen, err := mask.Project(nil, whole)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			merged, changed, err := MergeStatus(webApps.Message, whole, seen, wanted, mask.Keeps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := test.want
+			if want == "" {
+				want = test.base
+			}
+			var a, b any
+			if err := errors.Join(json.Unmarshal([]byte(bodyText(t, merged)), &a), json.Unmarshal([]byte(want), &b)); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(b, a); d != "" || changed != (test.want != "") {
+				t.Errorf("changed %v: %s", changed, d)
+			}
+		})
+	}
+}
+
 // What a guest saw in parts it can't write whole, and what it never saw it can't write at all.
 func TestUnseenPartsOfABodyAreNotWritten(t *testing.T) {
 	const base = `{"spec":{"a":1,"list":[{"n":"one","v":1}],"o":{"p":1,"q":2}}}`
@@ -152,6 +210,13 @@ func FuzzMergedBodiesAreJSON(f *testing.F) {
 		// Who sends that again changes nothing.
 		if _, changed, err := (&differ{}).objects(merged, merged, merged, nil, 0); changed || err != nil {
 			t.Fatal(changed, err)
+		}
+
+		status := func(body []byte) []byte { return append(append([]byte(`{"status":`), body...), '}') }
+		base, seen, wanted = status(base), status(seen), status(wanted)
+		merged, changed, err = (&differ{zeros: true}).objects(base, seen, wanted, nil, 0)
+		if err == nil && changed && json.Valid(base) && !json.Valid(merged) {
+			t.Fatalf("%s", merged)
 		}
 	})
 }

@@ -59,9 +59,19 @@ func (s *Session) compare(e *abi.Effect, res *schema.Resource, k objectKey, b *b
 	if k.scale {
 		keeps = nil
 	}
-	merged, changed, err := difference.Merge(m, b.raw, seen, e.Object, keeps)
+	merged, changed, err := mergeOf(e)(m, b.raw, seen, e.Object, keeps)
 	if err != nil {
 		return nil, err
 	}
 	return &plan{base: b, merged: merged, same: !changed}, nil
+}
+
+// mergeOf returns how an update is compared with what was seen.
+func mergeOf(e *abi.Effect) func(m *schema.Message, base, seen, wanted []byte, keeps func(string) bool) (
+	[]byte, bool, error) {
+
+	if e.Subresource == "status" {
+		return difference.MergeStatus
+	}
+	return difference.Merge
 }

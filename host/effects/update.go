@@ -136,7 +136,7 @@ func (s *Session) landedObject(ctx context.Context, e *abi.Effect, res *schema.R
 	if err != nil {
 		return nil
 	}
-	merged, changed, err := difference.Merge(res.Message, raw, seen, e.Object, nil)
+	merged, changed, err := mergeOf(e)(res.Message, raw, seen, e.Object, s.w.seen.keepsPath(res.Resource))
 	if err != nil || !changed {
 		return nil
 	}

@@ -88,10 +88,13 @@ func (w *world) must(o *unstructured.Unstructured, err error) *unstructured.Unst
 	return o
 }
 
-// defineMirrors makes the custom resource, and waits until it is served.
+// defineMirrors makes the custom resource, and waits until it is served. Its status must say how many friends there are,
+// even if there is none.
 func (w *world) defineMirrors() {
 	w.t.Helper()
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	status := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+		"required": []any{"friends"}, "properties": map[string]any{"friends": map[string]any{"type": "integer"}}}
 	w.must(w.client.Resource(definitions).Create(w.t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "mirrors.example.com"},
@@ -101,7 +104,7 @@ func (w *world) defineMirrors() {
 			"versions": []any{map[string]any{
 				"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
-					"properties": map[string]any{"spec": open, "status": open}}},
+					"properties": map[string]any{"spec": open, "status": status}}},
 			}},
 		},
 	}}, metav1.CreateOptions{}))
@@ -206,6 +209,11 @@ func TestACustomResource(t *testing.T) {
 	w.createMirror("a", map[string]any{"message": "hello", "other": map[string]any{"ratio": 1.5,
 		"list": []any{"x", int64(1) << 60}}, "selector": map[string]any{"matchLabels": map[string]any{"friend": "yes"}}})
 	o := w.awaitStatus("a", "copied", "hello")
+	t.Run("a required zero is written", func(t *testing.T) {
+		if n, found, _ := unstructured.NestedInt64(o.Object, "status", "friends"); n != 0 || !found {
+			t.Error(o.Object["status"])
+		}
+	})
 	child := w.awaitMessage("a", "hello")
 	t.Run("what the plugin doesn't know stays", func(t *testing.T) {
 		other, _, _ := unstructured.NestedMap(o.Object, "spec", "other")

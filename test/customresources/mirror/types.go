@@ -68,7 +68,7 @@ var (
 	statusTable = wire.Type{Size: unsafe.Sizeof(Status{}), Spare: unsafe.Offsetof(Status{}.XUnknown) + 1,
 		New: wire.Grow[Status], Fields: []wire.Field{
 			{Kind: wire.Int64, Offset: unsafe.Offsetof(Status{}.ObservedGeneration), JSON: "observedGeneration"},
-			{Kind: wire.Int32, Offset: unsafe.Offsetof(Status{}.Friends), JSON: "friends"},
+			{Kind: wire.Int32, Offset: unsafe.Offsetof(Status{}.Friends), JSON: "friends", Keep: true},
 			{Kind: wire.String, Offset: unsafe.Offsetof(Status{}.Copied), JSON: "copied"},
 			{Kind: wire.Message | wire.Rep, Offset: unsafe.Offsetof(Status{}.Conditions), Elem: &metav1.ConditionTable,
 				JSON: "conditions"},
