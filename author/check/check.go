@@ -148,6 +148,9 @@ func Golden(g guest.Guest, in *golden.Case, update bool) (*Case, error) {
 		return c, nil
 	}
 
+	if err := in.Asserts(got); err != nil {
+		return nil, err
+	}
 	if update {
 		return c, in.Update(got)
 	}

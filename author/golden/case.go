@@ -39,6 +39,9 @@ type Case struct {
 	Discovery *Discovery `json:"discovery,omitempty"`
 	// Unlisted are resources that can't be listed, without whose objects lenient views are delivered.
 	Unlisted []string `json:"unlisted,omitempty"`
+	// Gone says that there is nothing on purpose: the key's object doesn't exist. A case that has nothing and wants
+	// nothing must say so, for else it would assert nothing.
+	Gone bool `json:"gone,omitempty"`
 	// Want is what the sync should do; nil: the case doesn't say.
 	Want *Output `json:"want,omitempty"`
 
@@ -168,6 +171,21 @@ func (c *Case) Wanted() (string, error) {
 	text, err := yaml.Marshal(c.Want)
 
 	return string(text), err
+}
+
+// Asserts returns an error where the case is given nothing and nothing comes out, and doesn't say that it is meant so.
+func (c *Case) Asserts(out string) error {
+	if c.Gone || !c.isBare() || out != "{}\n" {
+		return nil
+	}
+	return c.errorf("it asserts nothing: it has no objects, and nothing is done; add the objects, " +
+		"or \"gone: true\" if the key's object is meant not to exist")
+}
+
+// isBare reports whether the sync is given nothing that it could answer to.
+func (c *Case) isBare() bool {
+	return len(c.Objects) == 0 && len(c.Live) == 0 && len(c.Failures) == 0 && len(c.Reads) == 0 && len(c.Facts) == 0 &&
+		len(c.Scales) == 0 && len(c.Allowed) == 0 && c.State == ""
 }
 
 // controller finds the case's controller in the plugin.

@@ -128,6 +128,30 @@ func TestAnswerFails(t *testing.T) {
 	}
 }
 
+// A case that has nothing and wants nothing says that it is meant so.
+func TestNothingIsAsserted(t *testing.T) {
+	const bare = "case: one\nkey: default/web\nnow: \"2030-01-01T00:00:00Z\"\n"
+	for _, x := range []struct {
+		text, out string
+		fails     bool
+	}{
+		{bare, "{}\n", true},
+		{bare + "settings: {a: b}\nattempt: 2\n", "{}\n", true},
+		{bare + "gone: true\n", "{}\n", false},
+		{bare, "requeueAfter: 5s\n", false},
+		{"case: one\n" + set, "{}\n", false},
+	} {
+		cases, err := golden.ReadFile(writeFile(t, "topic.yaml", x.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cases[0].Asserts(x.out); (err != nil) != x.fails ||
+			x.fails && !strings.Contains(err.Error(), "topic.yaml:1: case one: it asserts nothing") {
+			t.Errorf("%s\n%s: %v", x.text, x.out, err)
+		}
+	}
+}
+
 // An entry that the sync doesn't come to is an error that names it.
 func TestUnused(t *testing.T) {
 	reads := func(c *sdk.Call, rs *appsv1.ReplicaSet) error {

@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,7 +33,7 @@ func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error
 	}
 
 	declared := &source.Manifest.Controllers[r.Controller]
-	x := recorded{views: declared.Views, seen: map[string]bool{}, c: &Case{
+	x := recorded{views: declared.Views, kinds: f.Kinds, seen: map[string]bool{}, c: &Case{
 		Name: "recorded-" + s.Start.UTC().Format("20060102-150405"), Key: s.Key.String(), Now: time.Unix(0, r.Now).UTC(),
 		Attempt: r.Attempt, State: string(r.State),
 		Settings: map[string]string{},
@@ -63,6 +64,7 @@ func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error
 		}
 	}
 
+	x.c.Gone = x.c.isBare() && len(x.left) == 0
 	return x.c, x.left, nil
 }
 
@@ -70,6 +72,7 @@ func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error
 type recorded struct {
 	c     *Case
 	views []abi.View
+	kinds map[string]string // of custom resources, by resource
 	seen  map[string]bool // objects
 	left  []string
 }
@@ -111,12 +114,10 @@ func (x *recorded) addObject(to *[]runtime.RawExtension, of abi.Resource, o *abi
 	if err != nil {
 		return false, err
 	}
-	kind := res.Kind
-	if o.Kind != "" {
-		kind = o.Kind
-	}
+	kind := cmp.Or(o.Kind, res.Kind, x.kinds[of.String()])
 	if kind == "" {
-		x.leaveOut("the kind of %s isn't in the recording, so its objects are left out", of.String())
+		x.leaveOut("the kind of %s isn't in the recording, so its objects are left out: give each one kind and apiVersion "+
+			"by hand (windlass get sync -o yaml shows them)", of.String())
 		return false, nil
 	}
 	if o.Resource != "" { // of a view over all resources: nothing but metadata

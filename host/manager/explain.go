@@ -40,6 +40,7 @@ func (e *explainer) serveRecording(w http.ResponseWriter, r *http.Request) {
 		}
 		f := ring.File()
 		f.Reason = "asked for"
+		f.NameKinds(e.recordings.kindOf)
 		b, err := f.Append(nil)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)

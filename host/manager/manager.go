@@ -229,6 +229,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	if m.stores, err = newStores(m.rest, m.metrics, m.options.Patience); err != nil {
 		return nil, err
 	}
+	m.recordings.discovery.Store(m.stores.discovery)
 	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: newIdentities(m.rest), metrics: m.metrics,
 		recordings: m.recordings, leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0), trimmer: m.trimmer}
 	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {

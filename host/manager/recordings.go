@@ -1,12 +1,17 @@
 package manager
 
 import (
+	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/discovery"
 	"github.com/windlass-dev/windlass/host/record"
 )
 
@@ -17,11 +22,29 @@ type recordings struct {
 	bytes  int
 	saver  *record.Saver
 	rings  map[string]*record.Ring // by controller
+
+	discovery atomic.Pointer[discovery.Client] // nil until there is one
 }
 
 func newRecordings(c *config.Recordings) (*recordings, error) {
 	r := &recordings{rings: map[string]*record.Ring{}}
 	return r, r.configure(c)
+}
+
+// kindOf returns a custom resource's kind, "" where the API server doesn't tell it soon.
+func (r *recordings) kindOf(of abi.Resource) string {
+	d := r.discovery.Load()
+	if d == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), learning)
+	defer cancel()
+	res, err := d.Resource(ctx, of)
+	if err != nil {
+		klog.V(1).InfoS("A recording lacks a resource's kind", "resource", of.String(), "err", err)
+		return ""
+	}
+	return res.Kind
 }
 
 // configure has the rings kept and saved as the configuration says. After an error all is as it was.
@@ -39,7 +62,7 @@ func (r *recordings) configure(c *config.Recordings) error {
 		if c.Folder != "" {
 			var err error
 			if saver, err = record.NewSaver(record.SaverOptions{Folder: c.Folder, Files: int(c.FolderFiles),
-				Bytes: c.FolderBytes.Value()}); err != nil {
+				Bytes: c.FolderBytes.Value(), Kind: r.kindOf}); err != nil {
 				return fmt.Errorf("recordings.folder: %w", err)
 			}
 		}

@@ -10,6 +10,9 @@ import (
 	"math"
 	"os"
 	"time"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // The format: a magic line with the version, then frames. A frame is its type (one byte), its length (four bytes,
@@ -39,7 +42,37 @@ type File struct {
 	// Reason says why it was saved.
 	Reason  string   `json:"reason,omitempty"`
 	Sources []Source `json:"sources"`
+	// Kinds are those of custom resources, by resource, as far as they are known: views don't say them.
+	Kinds map[string]string `json:"kinds,omitempty"`
 	Syncs   []Sync   `json:"-"`
+}
+
+// NameKinds asks for the kinds of the custom resources that the controller reads or writes: kind returns "" where it
+// doesn't know.
+func (f *File) NameKinds(kind func(abi.Resource) string) {
+	for i := range f.Sources {
+		for j := range f.Sources[i].Manifest.Controllers {
+			c := &f.Sources[i].Manifest.Controllers[j]
+			for k := range c.Views {
+				f.nameKind(c.Views[k].Resource, kind)
+			}
+			for k := range c.Writes {
+				f.nameKind(c.Writes[k].Resource, kind)
+			}
+		}
+	}
+}
+
+func (f *File) nameKind(of abi.Resource, kind func(abi.Resource) string) {
+	if res, err := schema.Named(of); err != nil || !res.Custom || of == schema.Any || f.Kinds[of.String()] != "" {
+		return
+	}
+	if name := kind(of); name != "" {
+		if f.Kinds == nil {
+			f.Kinds = map[string]string{}
+		}
+		f.Kinds[of.String()] = name
+	}
 }
 
 // Append appends the recording in the form of a file. What must not be written out is wiped from the copy, see

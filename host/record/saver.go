@@ -14,6 +14,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/abi"
 )
 
 // Extension is that of recordings' files.
@@ -27,6 +29,8 @@ type SaverOptions struct {
 	Bytes int64
 	// Every is how long a controller's next recording waits at least: a minute.
 	Every time.Duration
+	// Kind tells the kinds of custom resources, see [File.NameKinds]. It may take its time; nil: nobody knows.
+	Kind func(abi.Resource) string
 }
 
 // Saver saves the recordings of controllers whose syncs fail. A nil Saver saves nothing.
@@ -103,6 +107,9 @@ func (s *Saver) saveFailed(r *Ring, result string, err error) {
 	f := r.File() // as it is now; the writing takes its time
 	f.Reason = result + ": " + bounded(err.Error())
 	s.saved.Go(func() {
+		if s.Kind != nil {
+			f.NameKinds(s.Kind)
+		}
 		path, err := s.saveFile(f)
 		if err != nil {
 			klog.ErrorS(err, "Could not save a recording", "controller", f.Controller)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/windlass-dev/windlass/author/golden"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/record"
@@ -368,6 +369,34 @@ func (w *world) replayRecording() {
 	}); err != nil || same < 5 {
 		w.t.Errorf("%d syncs: %v", same, err)
 	}
+	w.checkRecordedCase(f)
+}
+
+// checkRecordedCase makes a golden case of a Mirror's last sync, as windlass get sync -o golden does: the Mirror is in
+// it as people write it, and nothing is left out.
+func (w *world) checkRecordedCase(f *record.File) {
+	w.t.Helper()
+	for i := len(f.Syncs) - 1; i >= 0; i-- {
+		if f.Syncs[i].Key.String() != namespace+"/a" {
+			continue
+		}
+		c, left, err := golden.Recorded(f, &f.Syncs[i])
+		if err != nil || len(left) > 0 || c.Gone {
+			w.t.Fatalf("a case of the last sync: %v, without %q, gone: %v", err, left, c.Gone)
+		}
+		for _, o := range c.Objects {
+			var m unstructured.Unstructured
+			if err := json.Unmarshal(o.Raw, &m.Object); err != nil {
+				w.t.Fatal(err)
+			}
+			message, _, _ := unstructured.NestedString(m.Object, "spec", "message")
+			if m.GetKind() == "Mirror" && m.GetAPIVersion() == "example.com/v1" && message == "hi" {
+				return
+			}
+		}
+		w.t.Fatalf("the Mirror isn't among the case's objects: %s", c.Objects)
+	}
+	w.t.Fatal("no sync of the Mirror was recorded")
 }
 
 // waitForRest waits until nobody syncs any more.

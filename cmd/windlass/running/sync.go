@@ -27,7 +27,7 @@ func syncCommand() *cobra.Command {
 By default it is the key's last one, with --back an earlier one; with --file it is taken from a file that windlass record has written.
 
 With -o golden it is a golden case for the plugin's folder testdata: the same key, time and objects, and the outcomes of what the sync performed. "windlass plugin test --update" writes the output
-beneath it. What a case can't express is noted in comments.
+beneath it. Objects of custom resources are in it, too; the plugin's folder crd must define them. What a case can't express is noted in comments.
 
 It shows the contents of objects, except for the data of Secrets: the user must be allowed to get recordings (windlass rbac --operator).`,
 		Example: `  windlass get sync deployment shop/web
