@@ -87,8 +87,11 @@ type run struct {
 	busy    int      // writes since somebody else last did something
 	crashed bool
 	current *syncing
-	deeds   int // that are done
-	jumped  int // times in a row that the clock has gone on and nothing has changed
+	deeds   int       // that are done
+	jumped  int       // times in a row that the clock has gone on and nothing has changed
+	since   time.Time // when somebody else last did something
+	steps   int       // before that
+	endless bool      // it has been found to go on and on
 
 	writes      []string // by controllers under test
 	made        map[types.UID]origin
@@ -174,6 +177,7 @@ func newRun(ctx context.Context, w *setting, s Scenario, found func(Finding)) (*
 		return nil, err
 	}
 	r.cluster.intercept, r.cluster.wrote = r.intercept, r.noteWrite
+	r.since = r.cluster.now
 	return r, r.startProcess()
 }
 
@@ -192,7 +196,7 @@ func (r *run) playScenario() (*end, error) {
 		return nil, err
 	}
 
-	for r.deeds < len(r.world.world.Then) {
+	for r.deeds < len(r.world.world.Then) && !r.endless {
 		if err := r.nextDeed(); err != nil {
 			return nil, err
 		}
@@ -206,10 +210,12 @@ func (r *run) playScenario() (*end, error) {
 		}
 	}
 
-	r.checkForeign()
-	e.settled, e.statuses = r.normalState(), r.statuses()
-	if err := r.syncAtRest(); err != nil {
-		return nil, err
+	if !r.endless {
+		r.checkForeign()
+		e.settled, e.statuses = r.normalState(), r.statuses()
+		if err := r.syncAtRest(); err != nil {
+			return nil, err
+		}
 	}
 
 	if err := r.teardown(); err != nil {
@@ -217,9 +223,18 @@ func (r *run) playScenario() (*end, error) {
 	}
 	e.deleted = r.normalState()
 	r.leftovers()
+	if err := r.teardownNamespaces(); err != nil {
+		return nil, err
+	}
+	if r.endless {
+		return nil, errStop // where it ends is chance: there is nothing to compare
+	}
 	e.writes, e.steps = r.writes, r.log
 	return e, nil
 }
+
+// begin begins what follows on something that somebody else does.
+func (r *run) begin() { r.busy, r.jumped, r.since, r.steps = 0, 0, r.cluster.now, r.step }
 
 // logStep takes a step down.
 func (r *run) logStep(what string) {
@@ -232,7 +247,7 @@ func (r *run) nextDeed() error {
 	d := &r.world.world.Then[r.deeds]
 	r.deeds++
 	r.logStep(d.String())
-	r.busy, r.jumped = 0, 0
+	r.begin()
 	if err := r.cluster.performDeed(d, r.shift); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("then[%d]: %w", r.deeds-1, err)
 	}
@@ -249,10 +264,10 @@ const (
 	writesMost = 300 // of controllers under test since somebody else did something, and a few for each object
 	stepsMost  = 20_000
 	jumpsMost  = 100
-	horizon    = 24 * time.Hour
+	jumpMost   = 24 * time.Hour
 )
 
-// runUntilIdle goes on until there is nothing to do.
+// runUntilIdle goes on until there is nothing to do, or until it is clear that there always will be.
 func (r *run) runUntilIdle() error {
 	for {
 		if r.ctx.Err() != nil {
@@ -269,15 +284,16 @@ func (r *run) runUntilIdle() error {
 		for _, of := range r.cluster.objects {
 			objects += len(of)
 		}
-		if r.busy > writesMost+20*objects || r.step > stepsMost {
-			r.endless()
-			return errStop
+		if r.busy > writesMost+20*objects || r.step-r.steps > stepsMost {
+			r.endless = true
+			r.reportEndless()
+			return nil
 		}
 	}
 }
 
-// endless reports that it goes on and on, with the loop.
-func (r *run) endless() {
+// reportEndless reports that it goes on and on, with the loop.
+func (r *run) reportEndless() {
 	tail := r.log[max(0, len(r.log)-200):]
 	loop := tail
 	for size := 1; size <= len(tail)/2; size++ {
@@ -294,7 +310,7 @@ func (r *run) endless() {
 		last = r.writes[n-1]
 	}
 	r.found(Finding{
-		Check: Settles, Message: fmt.Sprintf("it goes on writing for ever, last %s: write only what differs from what is there, and compare without times", last),
+		Check: Settles, Message: fmt.Sprintf("it goes on writing for ever, last %s: write only what differs from what is there, and compare without times; if it is meant to write again and again, say in the world until when, such as until: 72h", last),
 		Detail: "the loop:\n  " + strings.Join(loop, "\n  ") + "\nits last writes:\n  " +
 			strings.Join(r.writes[max(0, len(r.writes)-6):], "\n  "),
 	})
@@ -415,8 +431,11 @@ func (r *run) advanceClock(next time.Time, failing bool) (bool, error) {
 	if next.IsZero() || failing {
 		return false, nil
 	}
-	last := r.jumped
-	if last >= jumpsMost || next.Sub(r.cluster.now) > horizon {
+	if until := r.world.world.Until; until != nil {
+		if next.After(r.since.Add(until.Duration)) {
+			return false, nil
+		}
+	} else if r.jumped >= jumpsMost || next.Sub(r.cluster.now) > jumpMost {
 		return false, nil
 	}
 	r.jumped++

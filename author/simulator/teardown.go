@@ -39,8 +39,8 @@ func (r *run) keyObjects() (objects []*Object, kinds []*kind) {
 	return objects, kinds
 }
 
-// isPresetNamespace reports whether an object is a namespace in which other objects of the world live, which deleting
-// would take away.
+// isPresetNamespace reports whether an object is a namespace, in which other objects of the world may live, which
+// deleting would take away: namespaces go last.
 func isPresetNamespace(o *Object) bool {
 	return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1"
 }
@@ -55,11 +55,32 @@ func (r *run) teardown() error {
 	if r.scenario.Foreground {
 		policy = metav1.DeletePropagationForeground
 	}
-	r.busy, r.jumped = 0, 0
+	r.begin()
 	for i, o := range objects {
-		r.logStep("delete " + describeObject(o))
-		if err := r.cluster.deleteObject(kinds[i], o, &metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil &&
-			!apierrors.IsNotFound(err) {
+		if err := r.deleteKeyObject(kinds[i], o, &policy); err != nil {
+			return err
+		}
+	}
+	return r.runUntilIdle()
+}
+
+func (r *run) deleteKeyObject(k *kind, o *Object, policy *metav1.DeletionPropagation) error {
+	r.logStep("delete " + describeObject(o))
+	err := r.cluster.deleteObject(k, o, &metav1.DeleteOptions{PropagationPolicy: policy})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// teardownNamespaces deletes the namespaces that are keys, when all else has been looked at.
+func (r *run) teardownNamespaces() error {
+	if !slices.Contains(r.keyResources(), namespaces) {
+		return nil
+	}
+	r.begin()
+	for _, o := range r.cluster.sortedObjects(namespaces) {
+		if err := r.deleteKeyObject(r.cluster.kinds[namespaces], o, nil); err != nil {
 			return err
 		}
 	}
@@ -82,9 +103,24 @@ func (r *run) leftovers() {
 	}
 	keys, _ := r.keyObjects()
 	for _, o := range keys {
-		if o.GetDeletionTimestamp() != nil {
+		if o.GetDeletionTimestamp() != nil && !r.isWaiting(o) {
 			r.found(Finding{Check: Finalizer,
 				Message: fmt.Sprintf("%s was deleted and can't go: it waits for its finalizers %q; remove yours when the clean-up is done", describeObject(o), o.GetFinalizers())})
 		}
 	}
+}
+
+// isWaiting reports whether an object's key is still to be synced, where a run that doesn't end was cut off.
+func (r *run) isWaiting(o *Object) bool {
+	if !r.endless {
+		return false
+	}
+	for _, s := range r.process.slots {
+		for _, k := range s.readyKeys() {
+			if s.Tested && k.Namespace == o.GetNamespace() && k.Name == o.GetName() {
+				return true
+			}
+		}
+	}
+	return false
 }

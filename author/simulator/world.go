@@ -27,6 +27,9 @@ type World struct {
 	Now     time.Time         `json:"now,omitzero"`
 	Objects []json.RawMessage `json:"objects"`
 	Then    []Deed            `json:"then,omitempty"`
+	// Until is for how long the clock goes on after each of these, such as 72h, for controllers that do something again
+	// and again. Without it the clock goes on as long as something changes, by at most a day at once.
+	Until *metav1.Duration `json:"until,omitempty"`
 }
 
 // Deed is something that somebody does: an object that is added, or one that is changed by a JSON merge patch or
@@ -67,20 +70,24 @@ func ReadWorld(path string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := parseWorld(b)
+	w, err := ParseWorld(b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return w, nil
 }
 
-func parseWorld(b []byte) (*World, error) {
+// ParseWorld reads a world, in YAML.
+func ParseWorld(b []byte) (*World, error) {
 	w := &World{}
 	if err := yaml.UnmarshalStrict(b, w); err != nil {
 		return nil, err
 	}
 	if len(w.Objects) == 0 {
 		return nil, fmt.Errorf("the world has no objects: a simulation begins with at least one")
+	}
+	if w.Until != nil && w.Until.Duration <= 0 {
+		return nil, fmt.Errorf("until: %s: must be more than 0, such as 72h", w.Until.Duration)
 	}
 	for i, d := range w.Then {
 		if (d.Add == nil) == (d.Of == "") || d.Of != "" && !d.Delete && d.Change == nil {

@@ -62,7 +62,8 @@ func Wakes(t *testing.T, p *sdk.Plugin, file string) {
 // Options say in what world a plugin is simulated.
 type Options struct {
 	// World is the file that the simulation begins with, by default testdata/world.yaml: objects, and under `then` what
-	// people do later.
+	// people do later. With `until: 72h` the clock goes on for three days after each of these, for a controller that works
+	// again and again.
 	World string
 	// CRDs are files, or folders of files, with CustomResourceDefinitions; by default the folder crd where there is one.
 	CRDs []string
