@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,9 +18,9 @@ type text string
 func (t text) String() string { return string(t) }
 
 // counted is a room that counts how many workers are lent.
-func counted(most int) (r *Room, lent *int) {
-	lent = new(int)
-	return &Room{Most: func() int { return most }, Left: func() { *lent++ }, Back: func() { *lent-- },
+func counted(most int) (r *Room, lent *atomic.Int32) {
+	lent = new(atomic.Int32)
+	return &Room{Most: func() int { return most }, Left: func() { lent.Add(1) }, Back: func() { lent.Add(-1) },
 		Wake: func(abi.KeyRef) {}}, lent
 }
 
@@ -44,8 +45,8 @@ func TestALongWaitGivesTheWorkerBack(t *testing.T) {
 			t.Helper()
 			time.Sleep(wait) // virtual, as all time here
 			synctest.Wait()
-			if *lent != want {
-				t.Errorf("%s: %d workers are lent, expected %d", what, *lent, want)
+			if int(lent.Load()) != want {
+				t.Errorf("%s: %d workers are lent, expected %d", what, lent.Load(), want)
 			}
 		}
 
@@ -95,8 +96,8 @@ func TestKinOfOneThatWaitsGiveTheirWorkersBackSooner(t *testing.T) {
 			begun(t, r, "other", "next")
 			time.Sleep(again)
 			synctest.Wait()
-			if *lent != 2 {
-				t.Errorf("namespace %q: %d workers are lent, expected those of the first and the next", namespace, *lent)
+			if lent.Load() != 2 {
+				t.Errorf("namespace %q: %d workers are lent, expected those of the first and the next", namespace, lent.Load())
 			}
 		}
 	})
@@ -150,8 +151,8 @@ func TestRoomIsShared(t *testing.T) {
 		expect("all of the room")
 		wait("other", "d")
 		expect("one more", "a")
-		if now, n := r.Away(); now != len(requests) || *lent != len(requests) || n != 1 {
-			t.Errorf("%d of %d syncs are away, %d ended; %d workers are lent", now, len(requests), n, *lent)
+		if now, n := r.Away(); now != len(requests) || int(lent.Load()) != len(requests) || n != 1 {
+			t.Errorf("%d of %d syncs are away, %d ended; %d workers are lent", now, len(requests), n, lent.Load())
 		}
 		if len(woken) != 1 || woken[0] != held || len(r.Held()) != 0 {
 			t.Errorf("a place of its namespace is free, and woken are %v", woken)
@@ -169,7 +170,7 @@ func TestRoomIsShared(t *testing.T) {
 		for _, q := range append(requests, q) {
 			q.End()
 		}
-		if now, _ := r.Away(); now != 0 || *lent != 0 || len(r.away) != 0 {
+		if now, _ := r.Away(); now != 0 || lent.Load() != 0 || len(r.away) != 0 {
 			t.Errorf("%d syncs are away after all", now)
 		}
 	})
@@ -188,13 +189,13 @@ func TestAWaitIsNotEndedEarly(t *testing.T) {
 		_, _, third := begun(t, r, "", "c")
 		time.Sleep(endedMin - time.Since(began) - 1)
 		synctest.Wait()
-		if *lent != 2 || longest.Err() != nil {
-			t.Errorf("%d workers are lent, the longest wait is ended: %v", *lent, context.Cause(longest))
+		if lent.Load() != 2 || longest.Err() != nil {
+			t.Errorf("%d workers are lent, the longest wait is ended: %v", lent.Load(), context.Cause(longest))
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if *lent != 3 || !errors.Is(context.Cause(longest), ErrEnded) {
-			t.Errorf("%d workers are lent, the longest wait is ended: %v", *lent, context.Cause(longest))
+		if lent.Load() != 3 || !errors.Is(context.Cause(longest), ErrEnded) {
+			t.Errorf("%d workers are lent, the longest wait is ended: %v", lent.Load(), context.Cause(longest))
 		}
 		for _, q := range []*Request{first, second, third} {
 			q.End()
