@@ -73,7 +73,7 @@ type recorded struct {
 	c     *Case
 	views []abi.View
 	kinds map[string]string // of custom resources, by resource
-	seen  map[string]bool // objects
+	seen  map[string]bool   // objects
 	left  []string
 }
 

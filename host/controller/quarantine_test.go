@@ -229,13 +229,13 @@ func TestKeysAreSetAside(t *testing.T) {
 func TestSetAsideKeysShareTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took, many = 10 * time.Second, 200
-		n := 0
+		var n atomic.Int32
 		var keys []Key
 		for i := range many {
 			keys = append(keys, Key{Namespace: "n", Name: fmt.Sprint("k", i)})
 		}
 		c := running(t, true, func(*sdk.Call) error {
-			n++
+			n.Add(1)
 			time.Sleep(took)
 			panic("what it contains")
 		}, keys...)
@@ -244,11 +244,11 @@ func TestSetAsideKeysShareTheirTime(t *testing.T) {
 		}
 		time.Sleep(many * took) // the first time
 		synctest.Wait()
-		n = 0
+		n.Store(0)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if most := int(time.Hour/(asideShare*took)) + 1; n > most || n < most/2 {
-			t.Errorf("%d syncs of %v in an hour, expected at most %d", n, took, most)
+		if most := int(time.Hour/(asideShare*took)) + 1; int(n.Load()) > most || int(n.Load()) < most/2 {
+			t.Errorf("%d syncs of %v in an hour, expected at most %d", n.Load(), took, most)
 		}
 		if err := c.Degraded(); err == nil || !strings.Contains(err.Error(), "what it contains") {
 			t.Errorf("all of its keys fail: degraded for %v", err)
@@ -258,14 +258,14 @@ func TestSetAsideKeysShareTheirTime(t *testing.T) {
 		}
 
 		t.Log("a release has all tried at once")
-		n = 0
+		n.Store(0)
 		if !c.Release() || c.Release() {
 			t.Error("released nothing, or twice")
 		}
 		time.Sleep(many * took)
 		synctest.Wait()
-		if n < many-1 { // one may have been tried just then
-			t.Errorf("%d keys of %d", n, many)
+		if n.Load() < many-1 { // one may have been tried just then
+			t.Errorf("%d keys of %d", n.Load(), many)
 		}
 	})
 }

@@ -44,7 +44,7 @@ type File struct {
 	Sources []Source `json:"sources"`
 	// Kinds are those of custom resources, by resource, as far as they are known: views don't say them.
 	Kinds map[string]string `json:"kinds,omitempty"`
-	Syncs   []Sync   `json:"-"`
+	Syncs []Sync            `json:"-"`
 }
 
 // NameKinds asks for the kinds of the custom resources that the controller reads or writes: kind returns "" where it
