@@ -190,6 +190,9 @@ func (i *inspector) absentControllers(ctx context.Context, running []state.Contr
 		x.State, x.Message = i.whyAbsent(c)
 		all = append(all, x)
 	}
+	if !slices.Contains(i.applied.Load().config.Controllers, "*") {
+		return all, nil // who names each controller leaves all others to somebody else
+	}
 	return all, i.unattended.countObjects(ctx, i.rest, i.leaders, all)
 }
 

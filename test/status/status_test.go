@@ -119,7 +119,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 
 	said := runAgainst(t, c, p, "status")
 	for _, want := range []string{
-		"not running    ", " not built yet, ", " disabled; windlass get controllers lists them\n",
+		"not running    ", " not built yet, ", " disabled; windlass get controllers --server ", " lists them\n",
 		"NOTE     disruption-controller: isn't built yet: no controller here handles 3 poddisruptionbudgets.policy\n",
 		"NOTE     persistentvolume-binder-controller, persistentvolumeclaim-protection-controller: don't run: no " +
 			"controller here handles 1 persistentvolumeclaims\n",

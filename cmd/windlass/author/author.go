@@ -68,8 +68,11 @@ func nextSteps(name, folder string, files []string, custom bool) string {
 	if custom {
 		steps = append(steps, [2]string{"kubectl apply -f crd/ -f example.yaml", "the custom resource, and one of them"})
 	}
-	steps = append(steps, [2]string{"windlass run --kubeconfig ~/.kube/config --plugin-folder .",
-		"or build into the plugin folder of a running windlass: plugin build -o FOLDER"})
+	steps = append(steps, [2]string{fmt.Sprintf("windlass run --kubeconfig ~/.kube/config --plugin-folder . "+
+		"--controllers=%s-controller --leader-elect-resource-name=windlass-%s", name, name),
+		"it alone, beside the cluster's own manager"})
+	steps = append(steps, [2]string{"windlass plugin build -o FOLDER",
+		"or into the plugin folder of a windlass that runs"})
 
 	for _, step := range steps {
 		fmt.Fprintf(&b, "  %-60s # %s\n", step[0], step[1])

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -20,15 +23,28 @@ import (
 // server is a running windlass that commands ask. There is no other way from a command to a windlass.
 type server struct {
 	address string
+	// misnamed is why the environment's address can't be one; --server takes precedence.
+	misnamed error
 	credentials
 	client func() (*http.Client, error)
 }
 
+// serverVariable is the environment's variable for --server.
+const serverVariable = "WINDLASS_SERVER"
+
+// localServer is where a windlass on this machine serves by default.
+const localServer = "127.0.0.1:10257"
+
 // serverFlags adds to a command the flags that say which windlass it asks.
 func serverFlags(c *cobra.Command) *server {
 	s := newServer("")
-	s.address = "127.0.0.1:10257"
-	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass to ask")
+	s.address = localServer
+	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass to ask; else that of $"+serverVariable)
+	if text := os.Getenv(serverVariable); text != "" {
+		if err := (*serverAddress)(&s.address).Set(text); err != nil {
+			s.misnamed = fmt.Errorf("%s=%q: %w", serverVariable, text, err)
+		}
+	}
 	s.credentials.addFlags(c.Flags())
 	return s
 }
@@ -47,6 +63,17 @@ func (a *serverAddress) Set(text string) error {
 	}
 	*a = serverAddress(rest)
 	return nil
+}
+
+// suggested are the commands that hints name and that ask a windlass.
+var suggested = regexp.MustCompile(`\bwindlass (get [a-z]+|record|release)\b`)
+
+// addressed has the commands in a hint ask the same windlass, where it isn't the one that they would ask anyway.
+func (s *server) addressed(hint string) string {
+	if s.address == cmp.Or(os.Getenv(serverVariable), localServer) {
+		return hint
+	}
+	return suggested.ReplaceAllString(hint, "$0 --server "+s.address)
 }
 
 func newServer(address string) *server {
@@ -84,6 +111,9 @@ func (e *statusError) Error() string {
 
 // sendRequest asks with the user's credentials. An error is that nobody answered.
 func (s *server) sendRequest(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	if s.misnamed != nil && s.address == localServer {
+		return nil, s.misnamed
+	}
 	u := url.URL{Scheme: "https", Host: s.address, Path: path, RawQuery: query.Encode()}
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {

@@ -1,6 +1,11 @@
 package running
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
 
 func TestServerAddress(t *testing.T) {
 	for text, want := range map[string]string{
@@ -12,5 +17,38 @@ func TestServerAddress(t *testing.T) {
 		if err := a.Set(text); string(a) != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", text, a, err)
 		}
+	}
+}
+
+// The environment names the windlass to ask, --server takes precedence, and hints say --server where it is needed.
+func TestServerVariable(t *testing.T) {
+	const hint = "windlass get keys --controller a; windlass record a; windlass docs abi"
+	for _, x := range []struct {
+		variable string
+		args     []string
+		address  string
+		hint     string
+	}{
+		{"", nil, localServer, hint},
+		{"windlass.example:443", nil, "windlass.example:443", hint},
+		{"windlass.example:443", []string{"--server", "other.example:1"}, "other.example:1",
+			"windlass get keys --server other.example:1 --controller a; windlass record --server other.example:1 a; " +
+				"windlass docs abi"},
+	} {
+		t.Setenv(serverVariable, x.variable)
+		c := &cobra.Command{}
+		s := serverFlags(c)
+		if err := c.ParseFlags(x.args); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.addressed(hint); s.address != x.address || got != x.hint || s.misnamed != nil {
+			t.Errorf("%q, %q: %s, %s, %v", x.variable, x.args, s.address, got, s.misnamed)
+		}
+	}
+
+	t.Setenv(serverVariable, "nowhere")
+	_, err := serverFlags(&cobra.Command{}).get(t.Context(), "/", nil)
+	if err == nil || !strings.Contains(err.Error(), `WINDLASS_SERVER="nowhere": must be host:port`) {
+		t.Error(err)
 	}
 }

@@ -56,7 +56,7 @@ The exit code is 0 where it is healthy, 1 where something that is configured doe
 			if output != "" {
 				err = answer.Print(cmd.OutOrStdout(), output, s)
 			} else {
-				_, err = io.WriteString(cmd.OutOrStdout(), statusText(s, health))
+				_, err = io.WriteString(cmd.OutOrStdout(), from.addressed(statusText(s, health)))
 			}
 			if err != nil {
 				return err
@@ -153,7 +153,7 @@ func statusText(s *state.Status, health string) string {
 	}
 
 	if len(s.Troubles) == 0 {
-		b.WriteString("\nNothing is wrong.\n")
+		b.WriteString("\nNothing is wrong" + standsBy(s) + ".\n")
 		return b.String()
 	}
 
@@ -166,6 +166,25 @@ func statusText(s *state.Status, health string) string {
 		}
 	}
 	return b.String()
+}
+
+// standsBy says what a windlass that runs nothing waits for; nothing where it runs something.
+func standsBy(s *state.Status) string {
+	var waits []string
+	for i := range s.Leaders {
+		l := &s.Leaders[i]
+		if l.Here {
+			return ""
+		}
+		if l.Holder != "" {
+			waits = append(waits, fmt.Sprintf("the Lease %s, which %s holds", l.Lease, answer.Line(l.Holder, answer.LineMax)))
+		}
+	}
+	if len(waits) == 0 {
+		return ""
+	}
+	return ", but no controller runs here: it stands by for " + strings.Join(waits, " and ") + ".\n" +
+		"To run some beside who holds it: --controllers and --leader-elect-resource-name (windlass docs leadership)"
 }
 
 // absentStates counts the controllers that don't run by why they don't.

@@ -27,7 +27,10 @@ BROKEN   job-controller: is quarantined: trap: unreachable
 WARNING  replicaset-controller: 1 key held up
          windlass get keys --controller replicaset-controller
 `
-	if stdout != want || stderr != "" || code != exitUnhealthy {
+	if !strings.Contains(stdout, "windlass release --server "+address+" job-controller") {
+		t.Errorf("what it proposes asks another windlass:\n%s", stdout)
+	}
+	if strings.ReplaceAll(stdout, " --server "+address, "") != want || stderr != "" || code != exitUnhealthy {
 		t.Errorf("exit code %d: %s\ngot\n%s\nwant\n%s", code, stderr, stdout, want)
 	}
 
@@ -45,6 +48,15 @@ WARNING  replicaset-controller: 1 key held up
 		!strings.Contains(stdout,
 			"health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n") || !strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
 		t.Errorf("single keys that fail are warnings: exit code %d: %s\n%s", code, stderr, stdout)
+	}
+
+	waits := ailingStatus()
+	waits.Leaders = []state.LeaderStatus{{Group: "all", Lease: "kube-system/kube-controller-manager", Holder: "node-2_y"}}
+	waits.Controllers, waits.Troubles = nil, nil
+	address, _ = serveStatus(t, waits, true)
+	if stdout, _, _ = runCommand(t, address, "status"); !strings.Contains(stdout, "Nothing is wrong, but no controller "+
+		"runs here: it stands by for the Lease kube-system/kube-controller-manager, which node-2_y holds.\n") {
+		t.Errorf("it doesn't say what it waits for:\n%s", stdout)
 	}
 
 	nobody, _ := cluster.FreeAddress(t)
