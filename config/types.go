@@ -85,8 +85,8 @@ type Recordings struct {
 
 // ClientConnection says how the API server is reached.
 type ClientConnection struct {
-	// Kubeconfig is the path of a kubeconfig file. It is read at the start only. Default: none, which uses the service
-	// account of the pod that the manager runs in.
+	// Kubeconfig is the path of a kubeconfig file. It is read at the start only. Default: none, which uses $KUBECONFIG as
+	// kubectl does, and where that isn't set the service account of the pod that the manager runs in.
 	Kubeconfig string `json:"kubeconfig"`
 	// Server is the address of the API server, host:port or a URL, in place of the one in the kubeconfig. It is read at
 	// the start only. Default: none, which uses the kubeconfig's.

@@ -47,6 +47,7 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ret
   windlass status
   windlass get controllers
   source <(windlass completion bash)`,
+		Version:       process.Built().Version,
 		SilenceUsage:  true, // an unreachable server is no reason to explain flags
 		SilenceErrors: true,
 	}
@@ -61,6 +62,8 @@ a plugin is called with a key and a snapshot of the cache, in a sandbox, and ret
 	}
 
 	root.AddCommand(slices.Concat(start.Commands(), running.Commands(), author.Commands(), about.Commands())...)
+	root.SetVersionTemplate("Windlass {{.Version}}\n")
+	root.InitDefaultCompletionCmd()
 	answer.ExplainUnknown(root)
 	completion.Add(root)
 	return root

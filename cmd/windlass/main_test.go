@@ -13,6 +13,14 @@ import (
 
 func TestMain(m *testing.M) { answertest.Main(m, main) }
 
+// The version is told as other programs tell theirs.
+func TestVersionFlag(t *testing.T) {
+	cmd, stdout, stderr := answertest.Command(t, "--version")
+	if err := cmd.Run(); err != nil || !strings.HasPrefix(stdout.String(), "Windlass ") || stderr.String() != "" {
+		t.Errorf("%v\n%s\n%s", err, stdout, stderr)
+	}
+}
+
 // What goes wrong is one line on stderr that says what to do, and exit code 1; never a page of flags.
 func TestErrors(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "a.wasm")

@@ -276,7 +276,12 @@ func accessHint(u *User, verb, path string) string {
 	if u == anonymous {
 		return "a client certificate or a bearer token is needed"
 	}
-	return fmt.Sprintf("a ClusterRole with nonResourceURLs: [%q], verbs: [%s], bound to the user, would allow it; windlass rbac --viewer USER prints one", path, verb)
+	role := "--viewer"
+	if verb != "get" || strings.HasPrefix(path, "/debug/") && path != "/debug/explain" {
+		role = "--operator"
+	}
+	return fmt.Sprintf("a ClusterRole with nonResourceURLs: [%q], verbs: [%s], bound to the user, would allow it; "+
+		"windlass rbac %s USER prints one", path, verb, role)
 }
 
 // perhaps returns a request that anybody may make. It tells whom it is from where that is known at once, and the

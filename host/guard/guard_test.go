@@ -294,3 +294,18 @@ func FuzzPublishedNeverPanics(f *testing.F) {
 		}
 	})
 }
+
+// The hint names the role that has what was asked for.
+func TestAccessHint(t *testing.T) {
+	for _, x := range []struct{ verb, path, role string }{
+		{"get", "/windlass/v1/status", "--viewer"},
+		{"get", "/debug/explain", "--viewer"},
+		{"get", "/debug/recordings/job-controller", "--operator"},
+		{"get", "/debug/pprof/heap", "--operator"},
+		{"post", "/windlass/v1/release/job-controller", "--operator"},
+	} {
+		if got := accessHint(&User{Name: "jane"}, x.verb, x.path); !strings.Contains(got, "windlass rbac "+x.role+" USER") {
+			t.Errorf("%s %s: %s", x.verb, x.path, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,10 +33,18 @@ const (
 
 // restConfig is the manager's own identity, under which everything is read.
 func restConfig(c *config.ClientConnection) (*rest.Config, error) {
+	if c.Kubeconfig == "" && c.Server == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" {
+		r, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(),
+			&clientcmd.ConfigOverrides{}).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("$KUBECONFIG: %w", err)
+		}
+		return uncompressed(withUserAgent(r)), nil
+	}
 	if c.Kubeconfig == "" && c.Server == "" {
 		r, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("clientConnection.kubeconfig: not set, and windlass doesn't run in a pod: set --kubeconfig: %w", err)
+			return nil, fmt.Errorf("clientConnection.kubeconfig: not set, and windlass doesn't run in a pod: set --kubeconfig or $KUBECONFIG: %w", err)
 		}
 		return uncompressed(withUserAgent(r)), nil
 	}
