@@ -30,7 +30,7 @@ go_modules := $(patsubst %/go.mod,%,$(wildcard go.mod */go.mod))
 go_modules := $(patsubst go.mod,.,$(go_modules))
 all_modules := $(go_modules) hack/lint hack/tinygo examples/migrating/controller-runtime
 # These need the SDK and nothing else: go mod tidy would add what the SDK's own tests need.
-examples := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+examples := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod examples/migrating/windlass/go.mod))
 
 # The version that the components of devcluster tell: a module's build doesn't know its own.
 kubernetes := v1.37.0

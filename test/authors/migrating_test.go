@@ -18,7 +18,6 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/module"
 )
 
 // The controller that the pages about migrating show does the same written for client-go, for controller-runtime and
@@ -64,9 +63,13 @@ func TestMigrating(t *testing.T) {
 	a.runWindlass(func(k *config.Configuration) {
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 	})
-	wasm := filepath.Join(a.home, "quota.wasm")
-	module.Build(t, wasm, "examples/migrating/windlass/module")
-	a.loadPlugin("quota", wasm)
+	folder := filepath.Join(a.home, "quota")
+	if err := os.CopyFS(folder, os.DirFS("../../examples/migrating/windlass")); err != nil {
+		t.Fatal(err)
+	}
+	a.runShell(folder, "windlass plugin sdk && go mod edit -replace github.com/windlass-dev/windlass=./.windlass && "+
+		"windlass plugin build")
+	a.loadPlugin("quota", filepath.Join(folder, "quota.wasm"))
 	t.Run("windlass", func(t *testing.T) { a.checkQuotas(t, "windlass") })
 }
 

@@ -4,7 +4,7 @@ package main
 import (
 	"github.com/windlass-dev/windlass/sdk"
 
-	quota "github.com/windlass-dev/windlass/examples/migrating/windlass"
+	"example.com/quota"
 )
 
 func init() { sdk.Serve(quota.Plugin) }
