@@ -30,6 +30,8 @@ the configuration has them, and events. Where a grant is for namespaces, it is a
 the host refuses what isn't in those: nothing else is ever asked for. Where no plugin is named there is "windlass:counts" besides, by which windlass status tells of
 objects that nobody acts for because their controller doesn't run; without it status is silent about them.
 
+Who writes RoleBindings or Roles needs more than a manifest can say: the verb bind or escalate on those roles. A comment above the roles says so.
+
 --viewer and --operator print what people need who ask a running manager, as with windlass get.
 
 The configuration is read as by windlass run: its grants narrow the roles, and --bindings binds each plugin's role to the account that it writes as.`,
@@ -48,6 +50,11 @@ The configuration is read as by windlass run: its grants narrow the roles, and -
 				Counts: len(args) == 0})
 			if err != nil {
 				return err
+			}
+			for _, c := range rbac.Caveats(objects) {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "# %s\n", c); err != nil {
+					return err
+				}
 			}
 			return printAll(cmd.OutOrStdout(), objects)
 		},
