@@ -190,8 +190,8 @@ func (i *inspector) absentControllers(ctx context.Context, running []state.Contr
 		x.State, x.Message = i.whyAbsent(c)
 		all = append(all, x)
 	}
-	if !slices.Contains(i.applied.Load().config.Controllers, "*") {
-		return all, nil // who names each controller leaves all others to somebody else
+	if leavesOthers(i.applied.Load().config) {
+		return all, nil
 	}
 	return all, i.unattended.countObjects(ctx, i.rest, i.leaders, all)
 }
@@ -216,4 +216,11 @@ func (i *inspector) whyAbsent(c catalogued) (why, message string) {
 		message += ", and isn't built yet"
 	}
 	return state.Disabled, message
+}
+
+// leavesOthers reports whether a manager leaves all controllers but its own to another one: it names each of them, and
+// runs them under a Lease of its own.
+func leavesOthers(c *config.Configuration) bool {
+	l := &c.LeaderElection
+	return !slices.Contains(c.Controllers, "*") && l.LeaderElect && l.ResourceName != config.Default().LeaderElection.ResourceName
 }
