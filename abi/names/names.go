@@ -56,15 +56,6 @@ func Namespace(s string) error {
 	return label("a namespace", s)
 }
 
-// Object reports why a text is not the name of an object. What the API server asks of names beyond that they can stand
-// in a path depends on the resource. There may be none.
-func Object(s string) error {
-	if s == "." || s == ".." || strings.ContainsAny(s, "/%") || !utf8.ValidString(s) {
-		return fmt.Errorf("%s can't name an object: it can't be part of an address", Quote(s))
-	}
-	return Value("object's name", s)
-}
-
 // Controller reports why a text is not the name of a controller, or its alias.
 func Controller(s string) error { return subdomain("a controller", s) }
 
