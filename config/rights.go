@@ -2,9 +2,12 @@ package config
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/config/kcm"
 )
 
 // Narrowed returns the configuration before, with what the one after it allows its plugins less. It is all of an edit
@@ -22,7 +25,7 @@ func Narrowed(before, after *Configuration) *Configuration {
 }
 
 // HeldBack returns the configuration after, with what it would allow its plugins more than the one before as it was
-// before, and which plugins or fields these are.
+// before, and which plugins or fields these are. A controller that was off counts as one that may do more.
 func HeldBack(before, after *Configuration) (_ *Configuration, held []string) {
 	k := *after
 	k.Plugins = slices.Clone(after.Plugins)
@@ -43,6 +46,10 @@ func HeldBack(before, after *Configuration) (_ *Configuration, held []string) {
 	if before.UseServiceAccountCredentials && !after.UseServiceAccountCredentials {
 		k.UseServiceAccountCredentials = true
 		held = append(held, "useServiceAccountCredentials")
+	}
+	if widensControllers(before.Controllers, after.Controllers) {
+		k.Controllers = before.Controllers
+		held = append(held, "controllers")
 	}
 	if was := before.Registries.VerificationKeys; widensKeys(was, after.Registries.VerificationKeys) {
 		k.Registries.VerificationKeys = was
@@ -84,6 +91,27 @@ func widens(was, now *Plugin) bool {
 // widensKeys reports whether images may be accepted that were refused before.
 func widensKeys(was, now []string) bool {
 	return len(was) > 0 && (len(now) == 0 || !isSubset(now, was))
+}
+
+// widensControllers reports whether any controller may run that was off before: a list that isn't there, as that of half
+// a file, has all of them run.
+func widensControllers(was, now []string) bool {
+	aliases := kcm.Aliases()
+	was, now = Canonical(was, aliases), Canonical(now, aliases)
+	isNew := func(name string) bool {
+		off := slices.ContainsFunc(kcm.Controllers, func(c kcm.Controller) bool {
+			return c.Name == name && c.DisabledByDefault
+		})
+		return Enabled(name, now, off) && !Enabled(name, was, off)
+	}
+
+	names := []string{""} // any controller that neither list names
+	for _, entry := range slices.Concat(was, now) {
+		if entry != "*" {
+			names = append(names, strings.TrimPrefix(entry, "-"))
+		}
+	}
+	return slices.ContainsFunc(names, isNew)
 }
 
 // coversGrant reports whether a grant has all that another one has, as far as that is seen by comparing rules one by

@@ -99,3 +99,38 @@ func TestRightsOfAnEdit(t *testing.T) {
 		t.Error("all plugins write as the manager")
 	}
 }
+
+// Half a file may lack the list of controllers, or its end: none runs for that which was off.
+func TestControllersOfAnEdit(t *testing.T) {
+	for name, c := range map[string]struct {
+		was, now []string
+		widens   bool
+	}{
+		"the list is gone":          {[]string{"*", "-job"}, []string{"*"}, true},
+		"only some ran":             {[]string{"job"}, []string{"*"}, true},
+		"one more":                  {[]string{"job"}, []string{"job", "cronjob"}, true},
+		"another plugin's":          {[]string{"*", "-greeter"}, []string{"*"}, true},
+		"one that is off by itself": {[]string{"*"}, []string{"*", "bootstrap-signer-controller"}, true},
+		"none ran":                  {[]string{}, []string{"greeter"}, true},
+		"one less":                  {[]string{"*"}, []string{"*", "-job"}, false},
+		"none":                      {[]string{"*"}, []string{}, false},
+		"an alias":                  {[]string{"*", "-job"}, []string{"-job-controller", "*"}, false},
+		"named, and ran before":     {[]string{"*"}, []string{"*", "job", "greeter"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, after := Default(), Default()
+			before.Controllers, after.Controllers = c.was, c.now
+			k, held := HeldBack(before, after)
+			want, which := c.now, []string(nil)
+			if c.widens {
+				want, which = c.was, []string{"controllers"}
+			}
+			if !slices.Equal(k.Controllers, want) || !slices.Equal(held, which) {
+				t.Errorf("runs %q, held back: %q", k.Controllers, held)
+			}
+			if k := Narrowed(before, after); !slices.Equal(k.Controllers, c.was) {
+				t.Errorf("of a file that may be half written, %q run", k.Controllers)
+			}
+		})
+	}
+}
