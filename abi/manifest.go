@@ -69,7 +69,8 @@ const (
 	MetricSum       = "sum" // a gauge of the sum, over all keys, of what each key has said last
 	MetricHistogram = "histogram"
 	// MetricStale is a counter that the host keeps by itself: of syncs that were put off because the cache didn't show the
-	// key's last writes, by group and resource of what was written.
+	// key's last writes, by group and resource of what was written. One whose name begins with that of a controller of the
+	// plugin (replicaset_controller_...) counts those of that controller alone.
 	MetricStale = "stale"
 	// MetricCodes and MetricCodeSeconds are kept by the host as well: of the plugin's syncs by the HTTP status that they
 	// ended with (200, that of the write that failed, or 500), a counter and a histogram of the seconds that they took,

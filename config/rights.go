@@ -25,7 +25,7 @@ func Narrowed(before, after *Configuration) *Configuration {
 }
 
 // HeldBack returns the configuration after, with what it would allow its plugins more than the one before as it was
-// before, and which plugins or fields these are. A controller that was off counts as one that may do more.
+// before, and which plugins or fields these are. A controller that runs and was off may do more.
 func HeldBack(before, after *Configuration) (_ *Configuration, held []string) {
 	k := *after
 	k.Plugins = slices.Clone(after.Plugins)
@@ -93,7 +93,7 @@ func widensKeys(was, now []string) bool {
 	return len(was) > 0 && (len(now) == 0 || !isSubset(now, was))
 }
 
-// widensControllers reports whether any controller may run that was off before: a list that isn't there, as that of half
+// widensControllers reports whether any controller may run that was off before: a list that isn't there, as in half of
 // a file, has all of them run.
 func widensControllers(was, now []string) bool {
 	aliases := kcm.Aliases()

@@ -218,6 +218,7 @@ func Histogram(name, help string, buckets []float64, labels ...abi.Label) *Metri
 }
 
 // Stale declares a counter that the host keeps: of syncs put off because the cache didn't show the key's last writes.
+// If its name begins with that of a controller (replicaset_controller_...), it counts those of that controller alone.
 func Stale(name, help string) *Metric {
 	return &Metric{Metric: abi.Metric{Name: name, Help: help, Type: abi.MetricStale}}
 }

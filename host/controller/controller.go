@@ -351,7 +351,9 @@ func (c *Controller) setTimer(k Key, d time.Duration, failed bool) {
 				r.fired = true
 			}
 			c.mu.Unlock()
-			c.Wake(k)
+			c.foreign(k)
+			c.turns.clearResync(k)
+			c.queue.AddAfter(k, 0) // at once; but the queue counts it among those that come after a delay
 		})
 		c.timers[k] = t
 	}

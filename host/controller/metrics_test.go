@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/workqueue" // counts what queues do
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects"
@@ -36,6 +41,46 @@ func TestCode(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A key that comes back at its timer counts as one that was added after a delay, as with upstream's AddAfter; one that
+// an event wakes doesn't.
+func TestTimersCountAsRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Options{}, &Version{Target: syncer.Target{Manifest: &abi.Controller{Name: "timed"}}})
+		defer c.queue.ShutDown()
+		c.Wake(Key{Name: "woken"})
+		c.setTimer(Key{Name: "timed"}, time.Minute, false)
+		c.setTimer(Key{Name: "replaced"}, time.Minute, false)
+		c.setTimer(Key{Name: "replaced"}, 0, false)
+		time.Sleep(time.Hour) // virtual
+		synctest.Wait()
+		if n := c.Depth(); n != 2 {
+			t.Errorf("%d keys wait", n)
+		}
+	})
+
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	retries := -1.0
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == "workqueue_retries_total" && isNamed(m, "timed") {
+				retries = m.Counter.GetValue()
+			}
+		}
+	}
+	if retries != 1 {
+		t.Errorf("workqueue_retries_total is %v", retries)
+	}
+}
+
+func isNamed(m *dto.Metric, name string) bool {
+	return slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool {
+		return l.GetName() == "name" && l.GetValue() == name
+	})
 }
 
 // counted takes down what a plugin's answers add to one of its metrics, with the values of its labels in objects.

@@ -136,7 +136,11 @@ func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error
 		}
 	}()
 
-	own, err := h.m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics, h.limits.memory)
+	var names []string
+	for i := range g.loaded.Manifest.Controllers {
+		names = append(names, g.loaded.Manifest.Controllers[i].Name)
+	}
+	own, err := h.m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics, h.limits.memory, names...)
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

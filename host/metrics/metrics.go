@@ -156,7 +156,7 @@ func (b *Controller) Synced(s controller.Sync) {
 	b.results[s.Result].Inc()
 	if s.Result == "stale" {
 		for i := range b.own {
-			if f := b.own[i].stale; f != nil {
+			if f := b.own[i].stale; f != nil && (b.own[i].only == "" || b.own[i].only == b.name) {
 				f(s.Behind)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/state"
 )
@@ -61,6 +62,56 @@ slices{kind="b"} 0
 	}
 }
 
+// A metric without labels is there from the start, with zeros: whoever watches for it learns that nothing has happened,
+// and a rate over it misses no first one. Of one with labels there is a series when there is something to tell.
+func TestPlainMetricsBeginWithZeros(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := New(r)
+	memory := budget.NewMemory("p", 1<<20, budget.NewTotal(1<<40), nil)
+	declared := []abi.Metric{
+		{Name: "skew", Help: "Skew.", Type: abi.MetricHistogram, Buckets: []float64{1}},
+		{Name: "made", Help: "Made.", Type: abi.MetricCounter},
+		{Name: "wanted", Help: "Wanted.", Type: abi.MetricGauge},
+		{Name: "slices", Help: "Slices.", Type: abi.MetricSum},
+		{Name: "changes", Help: "Changes.", Type: abi.MetricCounter,
+			Labels: []abi.Label{{Name: "kind", Values: []string{"a"}}}},
+		{Name: "behind", Help: "Stale ones.", Type: abi.MetricStale},
+	}
+	own, err := m.Plugin("p", declared, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	want := `
+# HELP made Made.
+# TYPE made counter
+made 0
+# HELP skew Skew.
+# TYPE skew histogram
+skew_bucket{le="1"} 0
+skew_bucket{le="+Inf"} 0
+skew_sum 0
+skew_count 0
+# HELP slices Slices.
+# TYPE slices gauge
+slices 0
+# HELP wanted Wanted.
+# TYPE wanted gauge
+wanted 0
+`
+	names := []string{"behind", "changes", "made", "skew", "slices", "wanted"}
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+
+	held := memory.Held(budget.Series)
+	b := m.Of("test-controller", own)
+	b.Answered(controller.Key{Name: "x"}, []abi.MetricUpdate{{Metric: 0, Value: 2}, {Metric: 1, Value: 2}}, noLabels)
+	if got := memory.Held(budget.Series); held == 0 || got != held {
+		t.Errorf("the series take %d bytes of the plugin's memory, and %d when something is observed", held, got)
+	}
+}
+
 // What the host keeps by itself: how syncs ended and what they took, by the status of the write that failed. A sync
 // that was put off is none.
 func TestHostKeptMetrics(t *testing.T) {
@@ -106,6 +157,39 @@ took_sum{code="409"} 3
 took_count{code="409"} 1
 `
 	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "behind", "ended", "took"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A plugin has two controllers, and upstream counts stale syncs of one of them.
+func TestStaleSyncsOfOneController(t *testing.T) {
+	r := prometheus.NewRegistry()
+	m := New(r)
+	own, err := m.Plugin("replicaset", []abi.Metric{
+		{Name: "replicaset_controller_stale_sync_skips_total", Help: "Stale ones.", Type: abi.MetricStale},
+		{Name: "stale_syncs_total", Help: "Of both.", Type: abi.MetricStale},
+	}, nil, "replicaset-controller", "replicationcontroller-controller")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, resource := range map[string]string{
+		"replicaset-controller": "replicasets", "replicationcontroller-controller": "replicationcontrollers",
+	} {
+		behind := abi.Resource{Version: "v1", Name: resource}
+		m.Of(name, own).Synced(controller.Sync{Result: "stale", Behind: behind})
+	}
+
+	want := `
+# HELP replicaset_controller_stale_sync_skips_total Stale ones.
+# TYPE replicaset_controller_stale_sync_skips_total counter
+replicaset_controller_stale_sync_skips_total{group="",resource="replicasets"} 1
+# HELP stale_syncs_total Of both.
+# TYPE stale_syncs_total counter
+stale_syncs_total{group="",resource="replicasets"} 1
+stale_syncs_total{group="",resource="replicationcontrollers"} 1
+`
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "stale_syncs_total",
+		"replicaset_controller_stale_sync_skips_total"); err != nil {
 		t.Error(err)
 	}
 }

@@ -24,6 +24,7 @@ type PluginMetric struct {
 	size     int64                            // of a series, in bytes
 	memory   *budget.Memory                   // the plugin's, which the series are held on
 	sum      bool
+	only     string                          // the controller whose name the metric's begins with; empty: none of them
 	stale    func(abi.Resource)              // counts a sync that was put off
 	ended    func(code int, seconds float64) // counts one that has ended; nil, as the others: it isn't of that kind
 
@@ -41,13 +42,17 @@ type vector interface {
 
 // Plugin registers the metrics that a plugin's manifest declares, whose series are held on the plugin's memory; no
 // guest can make a series that isn't declared. A metric that the plugin has declared otherwise before begins anew.
-func (m *Metrics) Plugin(name string, declared []abi.Metric, memory *budget.Memory) ([]*PluginMetric, error) {
+// controllers are the names of the plugin's.
+func (m *Metrics) Plugin(name string, declared []abi.Metric, memory *budget.Memory, controllers ...string) (
+	[]*PluginMetric, error) {
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []*PluginMetric
 	for _, d := range declared {
+		only := controllerOf(d.Name, controllers)
 		if was, ok := m.own[d.Name]; ok && was.plugin == name {
-			if reflect.DeepEqual(was.Metric, d) && was.metric.memory == memory {
+			if reflect.DeepEqual(was.Metric, d) && was.metric.memory == memory && was.metric.only == only {
 				out = append(out, was.metric)
 				continue
 			}
@@ -56,13 +61,26 @@ func (m *Metrics) Plugin(name string, declared []abi.Metric, memory *budget.Memo
 			was.metric.giveBack()
 		}
 		p, c := newMetric(name, d, memory)
+		p.only = only
 		if err := m.registry.Register(c); err != nil {
 			return nil, err
 		}
+		p.showEmpty(c)
 		m.own[d.Name] = declaredMetric{d, name, p, c}
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// controllerOf returns the controller whose name a metric's begins with, such as replicaset-controller for
+// replicaset_controller_syncs_total; empty for none.
+func controllerOf(metric string, controllers []string) string {
+	for _, c := range controllers {
+		if strings.HasPrefix(metric, strings.ReplaceAll(c, "-", "_")+"_") {
+			return c
+		}
+	}
+	return ""
 }
 
 func newMetric(plugin string, d abi.Metric, memory *budget.Memory) (*PluginMetric, prometheus.Collector) {
@@ -107,6 +125,22 @@ func newMetric(plugin string, d abi.Metric, memory *budget.Memory) (*PluginMetri
 
 	p.series = newSeries(plugin, p, c)
 	return p, c
+}
+
+// showEmpty has the series of a metric without labels be there before anything is observed, as a metric should that
+// isn't a vector, and as upstream's are.
+func (p *PluginMetric) showEmpty(c prometheus.Collector) {
+	if p.put == nil || len(p.declared.Labels) > 0 || !p.holdDeclared(nil) {
+		return
+	}
+	switch x := c.(type) {
+	case *prometheus.CounterVec:
+		x.WithLabelValues()
+	case *prometheus.GaugeVec:
+		x.WithLabelValues()
+	case *prometheus.HistogramVec:
+		x.WithLabelValues()
+	}
 }
 
 // addUpdate adds to the metric what a key says, and returns the values of the series' labels. objects are the values

@@ -273,10 +273,10 @@ func TestSeriesAreHeld(t *testing.T) {
 	for range 2 {
 		answer("x", abi.MetricUpdate{Metric: 0, Labels: []int32{2, 1}, Value: 1},
 			abi.MetricUpdate{Metric: 0, Labels: []int32{1, 1}, Value: 1})
-		held("two series of declared values", 2*bucketed)
+		held("two series of declared values, and the sum that is there from the start", 2*bucketed+plain)
 	}
 	answer("x", abi.MetricUpdate{Metric: 1, Labels: []int32{0}, Value: 1})
-	held("one by the key", 2*bucketed+plain)
+	held("one by the key", 2*bucketed+2*plain)
 	answer("y", abi.MetricUpdate{Metric: 2, Value: 3}, abi.MetricUpdate{Metric: 2, Value: 4})
 	held("a sum of two", 2*bucketed+2*plain+2*summandSize)
 	answer("y", abi.MetricUpdate{Metric: 2, Value: 3})

@@ -160,7 +160,7 @@ const intro = "# Metrics\n\n" +
 	"`spec.managedBy` of a job (`docs/manifest.md`). Such values have limits: 253 bytes each, and 10,000 series for\n" +
 	"each metric. What is beyond the limits counts under the value `unexpected`, and is logged once. A series of a\n" +
 	"gauge is removed with its object. Series of counters and histograms stay; when there is no room for a new one,\n" +
-	"an old one is removed.\n\n" +
+	"an old one is removed. A metric without labels is there from the start, with zeros.\n\n" +
 	"`go test ./test/parity` compares these metrics with a scrape of the native manager after the same work. With\n" +
 	"`-update` it writes this page; only the table of the controllers is written by `make generate`.\n\n"
 
