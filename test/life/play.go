@@ -86,7 +86,7 @@ func (s *Stage) Namespace(t testing.TB, name string) {
 	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, patience, "service account default in "+name, func() (bool, any) {
+	cluster.Eventually(t, patience+s.Longer, "service account default in "+name, func() (bool, any) {
 		_, err := s.Client.CoreV1().ServiceAccounts(name).Get(t.Context(), "default", metav1.GetOptions{})
 		return err == nil, err
 	})
@@ -160,7 +160,7 @@ func (p *player) createObject(object map[string]any, i int) {
 
 	status := o.Object["status"]
 	what := p.what + ": " + o.GetKind() + " " + o.GetName() + " is made"
-	cluster.Poll(p, interval, patience, what, func() (bool, any) {
+	cluster.Poll(p, interval, patience+p.Longer, what, func() (bool, any) {
 		gvk := o.GroupVersionKind()
 		r, err := p.resource(gvk.Kind+"."+gvk.Version+"."+gvk.Group, in)
 		if err != nil {
@@ -209,7 +209,7 @@ func (p *player) awaitObjects(
 	p.Helper()
 	count = max(count, 1)
 	what := fmt.Sprintf("%s: %d of %s %s%s", p.what, count, w.Kind, w.Name, w.Selector)
-	cluster.Poll(p, interval, patience, what, func() (bool, any) {
+	cluster.Poll(p, interval, patience+p.Longer, what, func() (bool, any) {
 		all, err := p.listObjects(p.Context(), w, p.namespace)
 		if err != nil {
 			return false, err

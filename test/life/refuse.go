@@ -29,7 +29,7 @@ func (p *player) refuseChanges(x *Which) {
 	p.must(err)
 	change := []byte(`{"metadata":{"labels":{"refused":"no"}}}`)
 	dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-	cluster.Poll(p, interval, patience, p.what, func() (bool, any) {
+	cluster.Poll(p, interval, patience+p.Longer, p.what, func() (bool, any) {
 		_, err := r.Patch(p.Context(), o.GetName(), types.MergePatchType, change, dry)
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), err
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,8 @@ type Stage struct {
 	Metrics *metricsapi.Server // nil where no script sets any
 	// Own returns the sum of a metric of Windlass's, where that runs
 	Own func(t testing.TB, metric string, labels map[string]string) (float64, error)
+	// Longer is for how much longer than otherwise each step waits, where nothing may happen for minutes.
+	Longer time.Duration
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 

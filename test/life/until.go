@@ -16,7 +16,7 @@ import (
 // awaitConditions waits until all conditions hold at a time.
 func (p *player) awaitConditions(conditions []Condition) {
 	p.Helper()
-	cluster.Poll(p, interval, patience, p.what, func() (bool, any) {
+	cluster.Poll(p, interval, patience+p.Longer, p.what, func() (bool, any) {
 		for i := range conditions {
 			if why := p.lacksCondition(p.Context(), &conditions[i]); why != "" {
 				return false, fmt.Sprintf("[%d]: %s", i, why)

@@ -141,6 +141,7 @@ func beginWorld(t *testing.T, lives []*life.Life) *world {
 		}})
 
 	w.stage = life.NewStage(t, w.cluster)
+	w.stage.Longer = lasting()
 	patiently(w.stage)
 	w.stage.RestrainKubelets(t)
 	w.stage.Metrics = metricsapi.Serve(t, w.cluster.RESTConfig())
