@@ -45,7 +45,8 @@ type missed struct {
 // before it. The error says that the schedule comes to nothing, as on the 31st of February.
 //
 // How often it was due in between is estimated by the first two times, and the search for the last one begins one of
-// their distance before it (mostRecentScheduleTime in pkg/controller/cronjob/utils.go).
+// their distance before it (mostRecentScheduleTime in pkg/controller/cronjob/utils.go). Where nothing is due that near to
+// now, as in the night of a schedule for two hours of the day, it is searched for in all of the time.
 func (r *run) mostRecent(schedule *cron.Schedule, withDeadline bool) (m missed, err error) {
 	cj, now := r.cronJob, r.c.Now()
 	m.from = cj.CreationTimestamp
@@ -78,7 +79,32 @@ func (r *run) mostRecent(schedule *cron.Schedule, withDeadline bool) (m missed, 
 		schedule.Err() == nil; t = schedule.Next(t) {
 		m.recent = t
 	}
+	if m.recent.IsZero() && schedule.Err() == nil {
+		m.recent = lastDue(schedule, second, now)
+	}
 	return m, nil
+}
+
+// lastDue finds what was due last until now, by halving the time after something that was due, and no later than now.
+func lastDue(schedule *cron.Schedule, due, now metav1.Time) metav1.Time {
+	for end := now; schedule.Err() == nil; {
+		half := end.Sub(due) / 2 / time.Second * time.Second
+		if half <= 0 {
+			break
+		}
+		switch next := schedule.Next(due.Add(half)); {
+		case next.IsZero() || next.After(now):
+			end = due.Add(half)
+		default:
+			due = next
+		}
+	}
+
+	// Less than two seconds are left between the two.
+	for next := schedule.Next(due); !next.IsZero() && !next.After(now) && schedule.Err() == nil; {
+		due, next = next, schedule.Next(next)
+	}
+	return due
 }
 
 // untilNext is how long it takes until something is due again.
