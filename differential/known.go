@@ -17,7 +17,8 @@ type Known struct {
 	Kind string `json:"kind"`
 	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n.
 	Match string `json:"match"`
-	// Did is a regular expression that what upstream's controller did matches, too; it may be left out.
+	// Did is a regular expression that what upstream's controller did matches, too, with the error that a sync of its
+	// ended with, where it had one; it may be left out.
 	Did string `json:"did,omitempty"`
 	// Deed is a regular expression that what had just happened matches; it may be left out.
 	Deed string `json:"deed,omitempty"`

@@ -411,6 +411,9 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, nil, err
 	}
 	before.did = strings.Join(a, "\n")
+	if n.Err != nil {
+		before.did += "\nupstream's error: " + n.Err.Error()
+	}
 	text := compare(a, b)
 	if p.met(before, p.cluster, ours, text == "") {
 		return nil, nil, nil
