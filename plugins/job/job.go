@@ -319,7 +319,7 @@ func (r *run) countEnded() {
 		if m.Status.Phase == corev1.PodSucceeded && !m.inSucceeded {
 			succeeded = append(succeeded, m)
 		}
-		if m.failed && !m.inFailed {
+		if m.failed && !m.inFailed && !m.inSucceeded {
 			failed = append(failed, m)
 			if r.countsAgainstLimit(m) {
 				r.failed++

@@ -114,7 +114,7 @@ func (r *run) noteEnded() (ended []*member, changed, full bool) {
 			}
 		case m.failed || r.isFailing():
 			m.handled = !m.inFailed && r.hasValidIndex(m)
-			if m.handled && r.countsAgainstLimit(m) {
+			if m.handled && !m.inSucceeded && r.countsAgainstLimit(m) { // no status may have a UID in both lists
 				u.Failed = append(u.Failed, m.UID)
 				changed = true
 			}
