@@ -45,8 +45,8 @@ type missed struct {
 // before it. The error says that the schedule comes to nothing, as on the 31st of February.
 //
 // How often it was due in between is estimated by the first two times, and the search for the last one begins one of
-// their distance before it (mostRecentScheduleTime in pkg/controller/cronjob/utils.go). Where nothing is due that near to
-// now, as in the night of a schedule for two hours of the day, it is searched for in all of the time.
+// their distance before it (mostRecentScheduleTime in pkg/controller/cronjob/utils.go). Where nothing is due that near
+// to now, as in the night of a schedule for two hours of the day, it is searched for in all of the time.
 func (r *run) mostRecent(schedule *cron.Schedule, withDeadline bool) (m missed, err error) {
 	cj, now := r.cronJob, r.c.Now()
 	m.from = cj.CreationTimestamp
