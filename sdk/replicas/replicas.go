@@ -3,6 +3,7 @@
 package replicas
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -36,7 +37,8 @@ func PodsOf(sets sdk.AnyView) *sdk.View[corev1.Pod, *corev1.Pod] {
 		sdk.Any(sdk.ControlledBy(sets), sdk.All(sdk.Orphan(), sdk.SelectedBy(sets, "spec.selector")))).
 		Fields("metadata.labels", "metadata.deletionTimestamp", "metadata.ownerReferences.uid",
 			"metadata.ownerReferences.controller",
-			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime")
+			"status.phase", "status.conditions.type", "status.conditions.status", "status.conditions.lastTransitionTime").
+		Fields(refusalFields...).Quiet(refusalFields...)
 }
 
 // Writes are the rights that [Sync] needs.
@@ -100,15 +102,25 @@ func Manage[O any, P resource.Pointer[O]](c *sdk.Call, o P, s *Set, pods []*core
 		}
 	}
 
-	status, err = s.manageClaimed(c, o, active, terminating, victims)
+	var wait time.Duration
+	if slices.ContainsFunc(pods, refused) {
+		wait = refusalWait(pod.Filter(pods, func(p *corev1.Pod) bool {
+			return metav1.IsControlledBy(&p.ObjectMeta, o.GetObjectMeta()) && selected(p)
+		}), c.Now())
+	}
+	status, err = s.manageClaimed(c, o, active, terminating, wait, victims)
 	return status, !sameStatus(&status, s.Status), err
 }
 
 // manageClaimed is the part of [Manage] that is the same code for sets of all kinds.
 func (s *Set) manageClaimed(c *sdk.Call, o sdk.Object, active []*corev1.Pod, terminating int,
-	victims Victims) (appsv1.ReplicaSetStatus, error) {
+	wait time.Duration, victims Victims) (appsv1.ReplicaSetStatus, error) {
 	var failure error
-	if !o.GetObjectMeta().Deleting() {
+	switch {
+	case o.GetObjectMeta().Deleting():
+	case wait > 0 && s.excessPods(active) < 0:
+		c.After(wait)
+	default:
 		failure = s.scalePods(c, o, active, victims)
 	}
 	status := s.observe(c, o.GetObjectMeta().Generation, active, terminating, failure)
