@@ -126,6 +126,9 @@ func (r *rollout) setRevision(revision string) {
 
 // createNewSet makes the new set. The Deployment's conditions tell how that went.
 func (r *rollout) createNewSet() error {
+	if err := r.waitAfterCollisions(); err != nil {
+		return err
+	}
 	rs := r.buildNewSet()
 	n := desiredReplicas(rs)
 	switch err := r.c.Do(sdk.Create(rs)); {
