@@ -80,6 +80,7 @@ var builtins = map[string]builtin{
 		"MaxUnavailableStatefulSet":             "Whether a roll-out takes as many pods at once as maxUnavailable says; else it takes one after another.",
 		"StatefulSetRecreateStrategy":           "Whether the update strategy Recreate is served: all old pods are deleted, and when they are gone new ones made.",
 		"StatefulSetSemanticRevisionComparison": "Whether a template that says what the newest revision says, in other words, is no update.",
+		"replace-unready-pods":                  "Whether a roll-out in order deletes the first pod that isn't ready and isn't of the newest revision, instead of waiting for it: true or false.",
 	}},
 	"ttl-after-finished-controller": {plugin: "ttlafterfinished"},
 }

@@ -95,6 +95,12 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 
 	if r.inOrder && (p.Deleting() || !isRunningAndReady(p) || !r.available(p)) {
 		*wait = true
+		if r.holdsUp(n, p) {
+			if replaceUnready.On(r.c) {
+				return deletionOf(p)
+			}
+			r.tellHoldUp(p)
+		}
 		return w
 	}
 
