@@ -115,6 +115,9 @@ func (p *passage) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	meet, w := p.meet, p.w
 	p.mu.Unlock()
+	if meet != nil && isEvent(r) {
+		return patient{p.over}.RoundTrip(r) // one that is refused is dropped, as upstream's is, and scripts wait for some
+	}
 	if meet != nil && !spared(r) {
 		a, err := meet(&front{over: p.over}, r)
 		if err != nil || a != nil && (a.StatusCode >= 400 || isWatch(r)) {
@@ -163,6 +166,10 @@ func (k *kept) Close() error {
 func spared(r *http.Request) bool {
 	return strings.HasSuffix(r.URL.Path, "/serviceaccounts") && r.Method == http.MethodPost &&
 		!strings.Contains(r.URL.Path, "/serviceaccount-work/")
+}
+
+func isEvent(r *http.Request) bool {
+	return r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/events")
 }
 
 func isWatch(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "watch=") }
