@@ -8,8 +8,8 @@ import (
 )
 
 // A sync gives its worker back when it has waited for one answer for the first of these; when it has done so before, or
-// half of the room is taken or one of its namespace waits, for the second: it will hardly be quicker. To keys outside of
-// namespaces any other such key is one of theirs.
+// half of the room is taken or one of its namespace waits, for the second: it will hardly be quicker. To a key outside
+// of namespaces each other such key is one of its namespace.
 const (
 	Long  = 3 * time.Second
 	again = 500 * time.Millisecond

@@ -64,8 +64,8 @@ func TestOnClusterWriteOutlastsLease(t *testing.T) {
 		o.Lease = func(context.Context) (time.Duration, error) { return time.Second, nil }
 		o.Outlast = func(ctx context.Context) context.Context { outlasted++; return ctx }
 	})
-	remove := webhook.Start(t, w.kube, webhook.Webhook{Name: "slow-" + w.ns, Namespace: w.ns, Operation: registrationv1.Create,
-		Resource: "configmaps", Answer: webhook.After(3 * time.Second)})
+	remove := webhook.Start(t, w.kube, webhook.Webhook{Name: "slow-" + w.ns, Namespace: w.ns,
+		Operation: registrationv1.Create, Resource: "configmaps", Answer: webhook.After(3 * time.Second)})
 	w.awaitWebhook()
 
 	w.proxy.loseRequests(0, 0)
@@ -83,7 +83,8 @@ func TestOnClusterWriteOutlastsLease(t *testing.T) {
 		t.Errorf("the next one: timeouts %s", got)
 	}
 	remove()
-	cluster.Eventually(t, time.Minute, "the first quick one is the last that may outlast the Lease", func() (bool, string) {
+	const last = "the first quick one is the last that may outlast the Lease"
+	cluster.Eventually(t, time.Minute, last, func() (bool, string) {
 		got := create()
 		return got == "[1s]", got
 	})

@@ -14,6 +14,7 @@ import (
 // objects returns objects by plugin, as YAML.
 func objects(size int) map[string][]string {
 	many := 500 * size
+
 	return map[string][]string{
 		"cleaner":                 secrets(),
 		"clusterroleaggregation":  aggregated(many),
