@@ -20,7 +20,7 @@ const (
 
 // findings returns what is wrong in a file, in no order.
 func (f *file) findings() []finding {
-	found := f.longLines()
+	found := append(f.longLines(), f.releases()...)
 	if n := len(f.lines); n > maxLines && !f.isTest() {
 		found = append(found, finding{f.path, 1, "size", fmt.Sprintf("%d lines, more than %d", n, maxLines)})
 	}

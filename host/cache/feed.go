@@ -138,11 +138,18 @@ func (f *feed) run(ctx context.Context) {
 
 // changeContents runs one change of the contents, then what follows from it.
 func (f *feed) changeContents(do func(own bool)) {
+	for _, p := range f.changeLocked(do) {
+		(*p)()
+	}
+}
+
+// changeLocked runs one change of the contents, and returns what is to be called after it without the lock.
+func (f *feed) changeLocked(do func(own bool)) (progress []*func()) {
 	r := f.resource
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if f.dead {
-		r.mu.Unlock()
-		return
+		return nil
 	}
 	own := f == r.feed
 	do(own)
@@ -150,13 +157,10 @@ func (f *feed) changeContents(do func(own bool)) {
 		r.takeOver()
 		own = f == r.feed
 	}
-	progress := r.progress
-	r.mu.Unlock()
-	if own {
-		for _, p := range progress {
-			(*p)()
-		}
+	if !own {
+		return nil
 	}
+	return r.progress
 }
 
 // Add is for the reflector: the object is new.

@@ -131,9 +131,7 @@ func (r *resource) waitForSync(ctx context.Context) error { return r.awaitUntil(
 // why the resource can't be read, where that is why.
 func (r *resource) awaitUntil(ctx context.Context, so func() bool) error {
 	for {
-		r.mu.Lock()
-		done, changed, err := so(), r.changed, r.err
-		r.mu.Unlock()
+		done, changed, err := r.ask(so)
 		if done {
 			return nil
 		}
@@ -146,6 +144,13 @@ func (r *resource) awaitUntil(ctx context.Context, so func() bool) error {
 			return fmt.Errorf("waiting for %s: %w", r.name, err)
 		}
 	}
+}
+
+// ask returns whether something is so, and what to wait for if it isn't.
+func (r *resource) ask(so func() bool) (done bool, changed chan struct{}, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return so(), r.changed, r.err
 }
 
 // complete reports that the store has all objects, with all that was declared of them.

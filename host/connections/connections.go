@@ -41,14 +41,10 @@ type shared struct {
 // acquire waits until a request may be sent; opens is whether there may be no room for it. noteConnected must follow,
 // then release.
 func (s *shared) acquire(ctx context.Context) (opens bool, err error) {
-	s.mu.Lock()
-	if len(s.waiting) == 0 && s.maySend() {
-		defer s.mu.Unlock()
-		return s.startRequest(), nil
+	opens, turn := s.startOrQueue()
+	if turn == nil {
+		return opens, nil
 	}
-	turn := make(chan bool, 1)
-	s.waiting = append(s.waiting, turn)
-	s.mu.Unlock()
 	select {
 	case opens = <-turn:
 		return opens, nil
@@ -61,6 +57,18 @@ func (s *shared) acquire(ctx context.Context) (opens bool, err error) {
 		return false, context.Cause(ctx)
 	}
 	return <-turn, nil // its turn has come just now
+}
+
+// startOrQueue starts a request if one may be sent, else it returns where its turn will come.
+func (s *shared) startOrQueue() (opens bool, turn chan bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 && s.maySend() {
+		return s.startRequest(), nil
+	}
+	turn = make(chan bool, 1)
+	s.waiting = append(s.waiting, turn)
+	return false, turn
 }
 
 // noteConnected tells that a request has its connection, or has failed, and for how many more there is room now.

@@ -162,24 +162,29 @@ const wokenMost = time.Second
 // event it doesn't end a failed key's back-off at once: keys that fail and wake one another would be synced without
 // end. A sync that wakes its own key asks for the next one, as with requeueAfter.
 func (c *Controller) WakeAsked(k Key, itself bool) {
+	switch failed := c.noteAsked(k, itself); {
+	case itself:
+	case failed == 0:
+		c.Wake(k)
+	default:
+		c.foreign(k)
+		c.queue.AddAfter(k, min(5*time.Millisecond<<min(failed, 10), wokenMost))
+	}
+}
+
+// noteAsked notes that a sync has asked for the key to be synced, and returns how often the key has failed.
+func (c *Controller) noteAsked(k Key, itself bool) (failed int) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if itself {
 		c.again[k] = true
-		c.mu.Unlock()
-		return
+		return 0
 	}
 	if !c.asked[k] {
 		c.asked[k] = true
 		c.Memory.Add(budget.Keys, keySize(k))
 	}
-	failed := c.triesOf(k) + c.traps[k]
-	c.mu.Unlock()
-	if failed == 0 {
-		c.Wake(k)
-		return
-	}
-	c.foreign(k)
-	c.queue.AddAfter(k, min(5*time.Millisecond<<min(failed, 10), wokenMost))
+	return c.triesOf(k) + c.traps[k]
 }
 
 // keySize is about what it takes to know of a key, in bytes: in the queue, timers, back-offs and records of failures.
@@ -236,6 +241,27 @@ func (c *Controller) enqueue(k Key, delay time.Duration) {
 	c.queue.Add(k)
 }
 
+// startWorkers starts the workers, which go on with what work is until ctx ends, and returns the resync period.
+func (c *Controller) startWorkers(ctx context.Context, workers *sync.WaitGroup, work context.Context) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = ctx.Done()
+	c.more = func() {
+		for c.workers < c.wanted && ctx.Err() == nil {
+			c.workers++
+			workers.Go(func() {
+				w := newWorker(c)
+				defer w.awaits.Close()
+				for !c.surplus() && w.syncNext(work) {
+				}
+			})
+		}
+	}
+	c.more()
+	c.period = resyncPeriod(c.Resync)
+	return c.period
+}
+
 // Run syncs keys until ctx ends; then it lets the syncs in flight end, whose writes use a context that lives on for
 // grace.
 func (c *Controller) Run(ctx context.Context, grace time.Duration) {
@@ -250,24 +276,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	defer stop()
 	var workers sync.WaitGroup
 	workers.Go(func() { <-ctx.Done() }) // there may be more workers until then
-	c.mu.Lock()
-	c.ended = ctx.Done()
-	c.more = func() {
-		for c.workers < c.wanted && ctx.Err() == nil {
-			c.workers++
-			workers.Go(func() {
-				w := newWorker(c)
-				defer w.awaits.Close()
-				for !c.surplus() && w.syncNext(work) {
-				}
-			})
-		}
-	}
-
-	c.more()
-	period := resyncPeriod(c.Resync)
-	c.period = period
-	c.mu.Unlock()
+	period := c.startWorkers(ctx, &workers, work)
 	workers.Go(func() { c.resync(ctx, period) })
 	if p := time.Duration(v.Manifest.Key.Period); v.Manifest.Key.Single && p > 0 {
 		c.Wake(Key{})

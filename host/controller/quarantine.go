@@ -171,20 +171,25 @@ func (q *quarantine) await() {
 
 // Release ends a quarantine, and has keys that are set aside tried at once; false if there was neither.
 func (c *Controller) Release() bool {
+	aside, was := c.forgetFailures()
+	for _, k := range aside {
+		c.Wake(k)
+	}
+	return was
+}
+
+// forgetFailures ends a quarantine, and returns the keys that were set aside, and whether there was either.
+func (c *Controller) forgetFailures() (aside []Key, was bool) {
 	c.mu.Lock()
-	var aside []Key
+	defer c.mu.Unlock()
 	if c.version.BuiltIn {
 		for k := range c.failures.keys {
 			aside = append(aside, k)
 		}
 	}
-	was := c.quarantine != nil || len(aside) > 0
+	was = c.quarantine != nil || len(aside) > 0
 	c.endQuarantine()
-	c.mu.Unlock()
-	for _, k := range aside {
-		c.Wake(k)
-	}
-	return was
+	return aside, was
 }
 
 // endQuarantine ends a quarantine, if there is one, and forgets all failures. The caller holds the lock.

@@ -47,15 +47,22 @@ func (c *Controller) reportTrial(v *Version, failed error) {
 // rivalled prepares a sync of the version before one that is on trial, nil if it isn't or there is none before. What
 // objects contain may fail any version: what the older one makes of the key tells whether the new one is to blame.
 func (c *Controller) rivalled(ctx context.Context, v *Version, live *syncer.Turn) *double {
-	c.mu.Lock()
-	if v != c.version || c.trial == nil || c.trial.Before == nil {
-		c.mu.Unlock()
+	before := c.acquireBefore(v)
+	if before == nil {
 		return nil
 	}
-	before := c.trial.Before
-	before.acquire()
-	c.mu.Unlock()
 	return c.newDouble(ctx, &Shadow{Version: before}, live)
+}
+
+// acquireBefore returns the version before one that is on trial, in use from now on; nil if there is none.
+func (c *Controller) acquireBefore(v *Version) *Version {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v != c.version || c.trial == nil || c.trial.Before == nil {
+		return nil
+	}
+	c.trial.Before.acquire()
+	return c.trial.Before
 }
 
 // excuses reports whether the live sync failed and the version before does no better. That is told what the live

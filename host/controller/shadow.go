@@ -53,16 +53,21 @@ type double struct {
 // shadowed prepares a sync of the shadow, nil if there is none. The shadow has a snapshot of its own, as its views may
 // be others.
 func (c *Controller) shadowed(ctx context.Context, live *syncer.Turn) *double {
-	c.mu.Lock()
-	s := c.shadow
-	if s != nil {
-		s.Version.acquire()
-	}
-	c.mu.Unlock()
+	s := c.acquireShadow()
 	if s == nil {
 		return nil
 	}
 	return c.newDouble(ctx, s, live)
+}
+
+// acquireShadow returns the shadow, in use from now on; nil if there is none.
+func (c *Controller) acquireShadow() *Shadow {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shadow != nil {
+		c.shadow.Version.acquire()
+	}
+	return c.shadow
 }
 
 // newDouble prepares a sync of a version that is in use; nil if that can't be.

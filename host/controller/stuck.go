@@ -156,14 +156,11 @@ func truncate(s string) string {
 func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck, all int) {
 	v := c.Current()
 	open := v.Writer.UnsettledKeys()
-	c.stuck.mu.Lock()
-	for k, x := range c.stuck.keys {
+	for k, held := range c.stuck.all() {
 		delete(open, k)
-		held := *x
 		held.WaitsFor = v.Writer.Unsettled(k)
 		keys = append(keys, held)
 	}
-	c.stuck.mu.Unlock()
 
 	for k, since := range open {
 		keys = append(keys, Stuck{Key: k.String(), State: Unsettled, Since: since, WaitsFor: v.Writer.Unsettled(k)})
@@ -188,20 +185,35 @@ func (c *Controller) Stuck(match func(key string) bool, most int) (keys []Stuck,
 	return keys, all
 }
 
-// Waiting returns the keys that nothing holds up and that wait for the time that their last sync asked for, the next
-// first: at most so many of those that match, and how many match.
-func (c *Controller) Waiting(match func(key string) bool, most int) (keys []Stuck, all int) {
+// all returns the keys that are remembered, as they are now.
+func (s *stuck) all() map[Key]Stuck {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make(map[Key]Stuck, len(s.keys))
+	for k, x := range s.keys {
+		all[k] = *x
+	}
+	return all
+}
+
+// timed returns the keys that have a timer.
+func (c *Controller) timed() (keys []Stuck) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for k, t := range c.timers {
 		keys = append(keys, Stuck{Controller: c.name, Key: k.String(), State: Waiting, Since: t.set, Next: t.due})
 	}
-	c.mu.Unlock()
+	return keys
+}
+
+// Waiting returns the keys that nothing holds up and that wait for the time that their last sync asked for, the next
+// first: at most so many of those that match, and how many match.
+func (c *Controller) Waiting(match func(key string) bool, most int) (keys []Stuck, all int) {
+	keys = c.timed()
 	held := map[string]bool{}
-	c.stuck.mu.Lock()
-	for k := range c.stuck.keys {
+	for k := range c.stuck.all() {
 		held[k.String()] = true
 	}
-	c.stuck.mu.Unlock()
 	keys = slices.DeleteFunc(keys, func(k Stuck) bool { return held[k.Key] || !match(k.Key) })
 	slices.SortFunc(keys, func(a, b Stuck) int { return cmp.Or(a.Next.Compare(b.Next), strings.Compare(a.Key, b.Key)) })
 	all = len(keys)

@@ -32,8 +32,9 @@ type tagged struct {
 func (t tagged) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, err := t.next.RoundTrip(r)
 	if err == nil && a.StatusCode == http.StatusOK && (r.URL.Path == "/api" || r.URL.Path == "/apis") {
+		p := page{r.Header.Get("Accept"), a.Header.Get("ETag")}
 		t.mu.Lock()
-		t.pages[r.URL.Path] = page{r.Header.Get("Accept"), a.Header.Get("ETag")}
+		t.pages[r.URL.Path] = p
 		t.mu.Unlock()
 	}
 	return a, err

@@ -128,15 +128,20 @@ func (p *pending) endWrite(w *time.Time) {
 	}
 }
 
+// close has no further write begin, and returns what is closed when those that have begun are done.
+func (p *pending) close() (idle <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed, p.idle = true, make(chan struct{})
+	if len(p.writes) == 0 {
+		close(p.idle)
+	}
+	return p.idle
+}
+
 // closeAndWait has no further write begin, and waits some time for those that have.
 func (p *pending) closeAndWait(most time.Duration) {
-	p.mu.Lock()
-	p.closed, p.idle = true, make(chan struct{})
-	idle := p.idle
-	if len(p.writes) == 0 {
-		close(idle)
-	}
-	p.mu.Unlock()
+	idle := p.close()
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {

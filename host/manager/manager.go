@@ -168,10 +168,7 @@ func (m *manager) run(told context.Context) error {
 	all.Go(func() { m.stores.monitors.explainUnlisted(held) })
 	all.Go(func() { m.trimmer.Run(held) })
 
-	m.changing.Lock()
-	m.startAll(nil) // those that need no Lease
-	m.shadeAll(ctx, c)
-	m.changing.Unlock()
+	m.startUnled(ctx, c)
 	var contending sync.WaitGroup
 	contending.Go(func() {
 		m.leaders.contend(ctx, m.runGroup)

@@ -17,17 +17,32 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
+// startUnled starts the controllers that need no Lease.
+func (m *manager) startUnled(ctx context.Context, k *config.Configuration) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	m.startAll(nil)
+	m.shadeAll(ctx, k)
+}
+
+// beginTerm starts a group's controllers; not begun: the term or the manager has ended before.
+func (m *manager) beginTerm(ctx context.Context, g *group) (begun bool, err error) {
+	m.changing.Lock()
+	defer m.changing.Unlock()
+	if m.closed || ctx.Err() != nil {
+		return false, nil
+	}
+	g.work, g.proofs = ctx, newProofs(m.stores, m.leaders.currency)
+	return true, m.startGroup(ctx, g)
+}
+
 // runGroup runs a group's controllers until ctx ends and they have stopped.
 func (m *manager) runGroup(ctx context.Context, g *group) {
 	began := time.Now()
-	m.changing.Lock()
-	if m.closed || ctx.Err() != nil {
-		m.changing.Unlock()
+	begun, err := m.beginTerm(ctx, g)
+	if !begun {
 		return
 	}
-	g.work, g.proofs = ctx, newProofs(m.stores, m.leaders.currency)
-	err := m.startGroup(ctx, g)
-	m.changing.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {
 			m.fail(err)

@@ -84,9 +84,7 @@ func (r *Recording) End(result string, err error) {
 	}
 
 	ring := r.recorder.ring
-	ring.mu.Lock()
-	did := r.encodeWrites()
-	ring.mu.Unlock()
+	did := r.lockedWrites()
 	if r.cut || len(r.buf)+len(did)+len(text)+len(r.key.Name)+overhead > int(ring.most.Load()) {
 		r.cut, r.buf = true, r.buf[:0]
 	}
@@ -105,20 +103,31 @@ func (r *Recording) End(result string, err error) {
 	}
 
 	r.buf = b
-	ring.mu.Lock()
-	if ring.running[r.key] == r {
-		delete(ring.running, r.key)
-	}
-
-	ring.putSync(r.recorder.source, b)
-	ring.writes.noteEnded(r.wrote, result, text)
-	saver := ring.saver
-	ring.mu.Unlock()
+	saver := r.putInto(ring, result, text)
 	if err != nil {
 		saver.saveFailed(ring, result, err)
 	}
 	*r = Recording{buf: r.buf[:0]}
 	recordings.Put(r)
+}
+
+// putInto puts the sync, which has ended, into the ring, and returns who saves what failed.
+func (r *Recording) putInto(ring *Ring, result, text string) *Saver {
+	ring.mu.Lock()
+	defer ring.mu.Unlock()
+	if ring.running[r.key] == r {
+		delete(ring.running, r.key)
+	}
+	ring.putSync(r.recorder.source, r.buf)
+	ring.writes.noteEnded(r.wrote, result, text)
+	return ring.saver
+}
+
+// lockedWrites is encodeWrites under the ring's lock.
+func (r *Recording) lockedWrites() []byte {
+	r.recorder.ring.mu.Lock()
+	defer r.recorder.ring.mu.Unlock()
+	return r.encodeWrites()
 }
 
 // wroteMost is how many of a sync's writes are recorded one by one.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -210,25 +211,23 @@ func (r *Ring) Len() (syncs, bytes int) {
 	return r.count, r.used
 }
 
-// File returns what the ring holds now, oldest first, as a recording of its own.
-func (r *Ring) File() *File {
+// copied returns a recording with the ring's sources, the place of each there by its number, and the syncs' bytes.
+func (r *Ring) copied() (f *File, at map[uint32]int, bytes []byte) {
 	r.mu.Lock()
-	bytes := make([]byte, r.used)
+	defer r.mu.Unlock()
+	bytes = make([]byte, r.used)
 	r.read(bytes, 0)
-	ids := make([]uint32, 0, len(r.sources))
-	for id := range r.sources {
-		ids = append(ids, id)
-	}
-
-	slices.Sort(ids)
-	f := &File{Controller: r.controller, Saved: time.Now()}
-	at := map[uint32]int{}
-	for i, id := range ids {
+	f, at = &File{Controller: r.controller, Saved: time.Now()}, map[uint32]int{}
+	for i, id := range slices.Sorted(maps.Keys(r.sources)) {
 		at[id] = i
 		f.Sources = append(f.Sources, *r.sources[id].Source)
 	}
+	return f, at, bytes
+}
 
-	r.mu.Unlock()
+// File returns what the ring holds now, oldest first, as a recording of its own.
+func (r *Ring) File() *File {
+	f, at, bytes := r.copied()
 	for len(bytes) > 0 {
 		length, id := int(binary.LittleEndian.Uint32(bytes)), binary.LittleEndian.Uint32(bytes[4:])
 		s := Sync{}

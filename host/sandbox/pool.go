@@ -71,7 +71,16 @@ func (p *pool) put(i *instance, now time.Time) {
 // retire calls away and closes all instances if there was no call for so long; otherwise it returns when to look again,
 // 0 after close.
 func (p *pool) retire(since time.Duration, away func()) (left time.Duration, ok bool) {
+	left, ok = p.retireUnused(since, away)
+	if ok {
+		p.freeIdle(0)
+	}
+	return left, ok
+}
+
+func (p *pool) retireUnused(since time.Duration, away func()) (left time.Duration, ok bool) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch idle := time.Since(p.used); {
 	case p.closed:
 	case p.active > 0:
@@ -81,10 +90,6 @@ func (p *pool) retire(since time.Duration, away func()) (left time.Duration, ok 
 	default:
 		away()
 		ok = true
-	}
-	p.mu.Unlock()
-	if ok {
-		p.freeIdle(0)
 	}
 	return left, ok
 }

@@ -91,10 +91,10 @@ func keptBytes(o *cache.Object, raw []byte) int {
 // forget lets go of an object that the cache has replaced.
 func (h *projections) forget(o *cache.Object) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if raw, ok := h.young[o]; ok {
 		h.bytes -= keptBytes(o, raw)
 		delete(h.young, o)
 	}
 	delete(h.old, o)
-	h.mu.Unlock()
 }

@@ -67,6 +67,27 @@ func (t *tallies) delivered(p *Plan, v *view, key abi.KeyRef, n int) {
 		least: int32(min(n, math.MaxInt32))}
 }
 
+// foresee takes down an event, and returns whether the key's count flips where that is known without counting; what it
+// returns otherwise is the tally that a count is for.
+func (t *tallies) foresee(key abi.KeyRef, v *view, by int) (count *tally, flips bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last := t.find(key, v)
+	if last == nil {
+		return nil, true
+	}
+	most := v.Count
+	if v.quietOn == 0 && (by > 0 && last.delivered == most || by < 0 && last.delivered == 0) {
+		return nil, false // only an event the other way can make a difference, and it is asked too where none is quiet
+	}
+	if by < 0 {
+		if last.least--; last.least >= most && last.delivered == most {
+			return nil, false
+		}
+	}
+	return last, false
+}
+
 // uncapped is the least cap that is as good as none.
 const uncapped = 1 << 20
 
@@ -74,28 +95,14 @@ const uncapped = 1 << 20
 // (0), makes the key's capped count differ from what it was delivered. It counts anew only when the removals since the
 // last time could have mattered: all in all as often as there are objects, not their square.
 func (t *tallies) flipsCount(p *Plan, s *scratch, w World, v *view, key abi.KeyRef, by int) bool {
-	t.mu.Lock()
-	last := t.find(key, v)
+	last, flips := t.foresee(key, v, by)
 	if last == nil {
-		t.mu.Unlock()
-		return true
+		return flips
 	}
-	most := v.Count
-	if v.quietOn == 0 && (by > 0 && last.delivered == most || by < 0 && last.delivered == 0) {
-		t.mu.Unlock()
-		return false // only an event the other way can make a difference, and it is asked too where none is quiet
-	}
-	if by < 0 {
-		if last.least--; last.least >= most && last.delivered == most {
-			t.mu.Unlock()
-			return false
-		}
-	}
-	t.mu.Unlock()
 	s.count.beginKey(p, w, key)
 	n := int32(len(s.count.viewRows(v.index)))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	last.least = n
-	return min(n, most) != last.delivered
+	return min(n, v.Count) != last.delivered
 }

@@ -2,6 +2,7 @@ package barrier
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,25 +12,27 @@ import (
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 )
 
+// awaitedBy returns for how long a key has waited, and for what: not ok, if it doesn't wait any more.
+func (b *Barriers) awaitedBy(key abi.KeyRef) (waited time.Duration, objects []Gone, versions map[abi.Resource]string,
+	ok bool) {
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.keys[key]
+	if k == nil {
+		return 0, nil, nil, false
+	}
+	b.pruneReached(k)
+	return time.Since(k.since), slices.Clone(k.gone), maps.Clone(k.versions), true
+}
+
 // compare asks the server about what a key has waited long for. It logs the delay, and drops a wait that can't end: for
 // the end of an object that still lives, or for a version that the server doesn't have (any more).
 func (b *Barriers) compare(key abi.KeyRef) {
-	b.mu.Lock()
-	k := b.keys[key]
-	if k == nil {
-		b.mu.Unlock()
+	waited, objects, versions, ok := b.awaitedBy(key)
+	if !ok {
 		return
 	}
-
-	b.pruneReached(k)
-	waited := time.Since(k.since)
-	objects := append([]Gone(nil), k.gone...)
-	versions := map[abi.Resource]string{}
-	for r, v := range k.versions {
-		versions[r] = v
-	}
-
-	b.mu.Unlock()
 	log := b.sight.Load().Log.WithValues("key", key.String(), "waited", waited.Round(time.Millisecond))
 	ctx, cancel := context.WithTimeout(b.ctx, b.sight.Load().Timeout)
 	defer cancel()
@@ -69,7 +72,8 @@ func (b *Barriers) compare(key abi.KeyRef) {
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if k = b.keys[key]; k == nil {
+	k := b.keys[key]
+	if k == nil {
 		return
 	}
 

@@ -39,20 +39,22 @@ func (b *Barriers) Behind(key abi.KeyRef) abi.Resource {
 
 // Park calls wake once, when the key is ready: at once if it is already.
 func (b *Barriers) Park(key abi.KeyRef, wake func()) {
-	b.mu.Lock()
-	k := b.keys[key]
-	if k == nil || b.satisfied(k) {
-		var wakes []func()
-		if k != nil {
-			wakes = b.release(key, k)
-		}
-		b.mu.Unlock()
-		for _, f := range append(wakes, wake) {
-			f()
-		}
-		return
+	for _, f := range b.parkOrRelease(key, wake) {
+		f()
 	}
+}
+
+// parkOrRelease has a key wait that isn't ready, and returns what is to be called of one that is.
+func (b *Barriers) parkOrRelease(key abi.KeyRef, wake func()) (wakes []func()) {
+	b.mu.Lock()
 	defer b.mu.Unlock()
+	k := b.keys[key]
+	switch {
+	case k == nil:
+		return []func(){wake}
+	case b.satisfied(k):
+		return append(b.release(key, k), wake)
+	}
 	b.pruneReached(k)
 	key = key.Clone()
 	k.wake = append(k.wake, wake)
@@ -70,6 +72,7 @@ func (b *Barriers) Park(key abi.KeyRef, wake func()) {
 		b.parked[r][key] = struct{}{}
 	}
 	b.schedule(key, k)
+	return nil
 }
 
 func (k *barrier) resources() map[abi.Resource]bool {
@@ -124,36 +127,43 @@ func (b *Barriers) schedule(key abi.KeyRef, k *barrier) {
 
 // releaseIfReady releases the key if it is ready, else goes on waiting.
 func (b *Barriers) releaseIfReady(key abi.KeyRef) {
+	for _, f := range b.releasedIfReady(key) {
+		f()
+	}
+}
+
+func (b *Barriers) releasedIfReady(key abi.KeyRef) (wakes []func()) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	k := b.keys[key]
 	if k == nil || b.ctx.Err() != nil {
-		b.mu.Unlock()
-		return
+		return nil
 	}
 	if !b.satisfied(k) {
 		b.pruneReached(k) // else it would be looked at again at once for what has expired
 		b.schedule(key, k)
-		b.mu.Unlock()
-		return
+		return nil
 	}
-	wakes := b.release(key, k)
-	b.mu.Unlock()
-	for _, f := range wakes {
-		f()
-	}
+	return b.release(key, k)
 }
 
 // Progress looks at the keys that wait for a resource; the cache calls it after each change of the resource's store,
 // unchanged objects included, and not under the store's lock.
 func (b *Barriers) Progress(r abi.Resource) {
+	for _, f := range b.releaseReached(r) {
+		f()
+	}
+}
+
+// releaseReached releases the keys that wait for a resource and are ready, and returns what is to be called of them.
+func (b *Barriers) releaseReached(r abi.Resource) (wakes []func()) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	keys := b.parked[r]
 	if len(keys) == 0 {
-		b.mu.Unlock()
-		return
+		return nil
 	}
 	back := b.wentBack(r)
-	var wakes []func()
 	for key := range keys {
 		k := b.keys[key]
 		if back {
@@ -163,10 +173,7 @@ func (b *Barriers) Progress(r abi.Resource) {
 			wakes = append(wakes, b.release(key, k)...)
 		}
 	}
-	b.mu.Unlock()
-	for _, f := range wakes {
-		f()
-	}
+	return wakes
 }
 
 // wentBack reports whether the store has an older version than before: etcd was restored, and what was written then may
