@@ -24,7 +24,8 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(runCommand(), controllerManagerCommand(), controllerManagerFlagsCommand())
+	root.AddCommand(runCommand(), controllerManagerCommand(), controllerManagerFlagsCommand(),
+		controllerManagerRangesCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "devcluster:", err)
 		os.Exit(1)
