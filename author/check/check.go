@@ -257,7 +257,7 @@ func options(ctx context.Context, g guest.Guest, r *simulator.Recorded) (o simul
 }
 
 func response(r *simulator.Report) *pipe.Response {
-	out := &pipe.Response{Runs: r.Runs, Syncs: r.Syncs, Writes: r.Writes}
+	out := &pipe.Response{Runs: r.Runs, Syncs: r.Syncs, Writes: r.Writes, Asked: r.Asked}
 	for _, f := range r.Findings {
 		out.Findings = append(out.Findings, finding(f))
 	}

@@ -30,9 +30,11 @@ type Options struct {
 
 // Report is what came of it.
 type Report struct {
-	Runs     int       `json:"runs"`
-	Syncs    int       `json:"syncs"`
-	Writes   int       `json:"writes"` // of the undisturbed run
+	Runs   int `json:"runs"`
+	Syncs  int `json:"syncs"`
+	Writes int `json:"writes"` // of the undisturbed run
+	// Asked are the controllers and lazy views of the asks of the undisturbed run, of each of which some have failed.
+	Asked    []string  `json:"asked,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
 }
 
@@ -134,7 +136,7 @@ func (x *explorer) runScenarios() error {
 		return err
 	}
 
-	x.report.Writes = len(base.writes)
+	x.report.Writes, x.report.Asked = len(base.writes), distinct(base.asks)
 	scenarios := []Scenario{{Kind: Undisturbed, Foreground: true}, {Kind: OtherTime}, {Kind: Resynced}, {Kind: Labelled},
 		{Kind: Bystanding}, {Kind: NoChildren}, {Kind: Held}, {Kind: Zeroed}}
 	seeds := x.options.Seeds
@@ -159,6 +161,7 @@ func (x *explorer) runScenarios() error {
 		}
 	}
 
+	scenarios = append(scenarios, failingAsks(base.asks)...)
 	for _, s := range scenarios {
 		if err := x.compare(base, s); err != nil {
 			return err
@@ -177,6 +180,7 @@ var verdicts = map[string]struct {
 	CrashAfter:  {Crash, "a crash after a write ends in another state: the sync that comes next must find what this one has made, and not count on having done the rest"},
 	Forbid:      {Refused, "a write that was refused once ends in another state: return the error, so that the key is tried again"},
 	Conflict:    {Refused, "a write that met somebody else's change ends in another state: return the error, so that the key is tried again"},
+	AskFails:    {Asked, "a sync that was ended where its ask failed ends in another state: the next sync must do what this one hasn't"},
 	OtherTime:   {Clock, "at another time it ends in another state: take the time from Call.Now alone"},
 	Bystanding:  {Bystander, "objects that belong to somebody else, with the same labels, change what it ends in: look at the controlling owner, not at the labels alone"},
 }
@@ -215,7 +219,7 @@ func (x *explorer) compare(base *end, s Scenario) error {
 		for i, step := range e.steps {
 			if strings.Contains(step, "the process crashes") || s.Kind == Forbid &&
 				strings.Contains(step, "exceeded quota: simulated") || s.Kind == Conflict &&
-				strings.Contains(step, "has been modified") {
+				strings.Contains(step, "has been modified") || s.Kind == AskFails && strings.Contains(step, "; the ask for ") {
 				f.Step = i + 1
 				break
 			}

@@ -27,6 +27,7 @@ const (
 	Order        Check = "order"
 	Crash        Check = "crash"
 	Refused      Check = "refused"
+	Asked        Check = "asked"
 	Resync       Check = "resync"
 	Status       Check = "status"
 	Generation   Check = "generation"

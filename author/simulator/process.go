@@ -290,6 +290,9 @@ func (p *process) syncKey(s *slot, key abi.KeyRef) error {
 	if o.Failed != nil {
 		r.reportBroken(s, c, o.Failed)
 	}
+	if err := r.checkFailedAsk(&o); err != nil {
+		return err
+	}
 
 	if o.Accepted {
 		s.setTimer(key, r.cluster.now, target.Next(o.Asked), !o.Done())
@@ -314,6 +317,7 @@ func (p *process) permitEffects(s *slot, key abi.KeyRef, all []abi.Effect) error
 		}
 	}
 	p.run.checkEffects(s, key, all)
+	p.run.failAsk(s, all)
 	return nil
 }
 

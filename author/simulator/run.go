@@ -36,6 +36,8 @@ type Scenario struct {
 	Until int `json:"until,omitempty"`
 	// Write is the number, from 1, of the write that a fault is done to.
 	Write int `json:"write,omitempty"`
+	// Ask is the number, from 1, of the ask for a lazy view that fails.
+	Ask int `json:"ask,omitempty"`
 	// Foreground has the key objects deleted in the foreground.
 	Foreground bool `json:"foreground,omitempty"`
 }
@@ -48,6 +50,7 @@ const (
 	CrashAfter  = "crash after"
 	Forbid      = "forbidden"
 	Conflict    = "conflict"
+	AskFails    = "an ask that fails"
 	NoChildren  = "nothing can be created"
 	Labelled    = "labelled by others"
 	Bystanding  = "bystanders"
@@ -61,6 +64,9 @@ func (s Scenario) String() string {
 	out := s.Kind
 	if s.Write > 0 {
 		out += fmt.Sprintf(" write %d", s.Write)
+	}
+	if s.Ask > 0 {
+		out += fmt.Sprintf(", ask %d", s.Ask)
 	}
 	if s.Seed != 0 {
 		out += fmt.Sprintf(", seed %d", s.Seed)
@@ -94,6 +100,8 @@ type run struct {
 	endless bool      // it has been found to go on and on
 
 	writes      []string // by controllers under test
+	asks        []string // for lazy views, by them: for which
+	failedAsk   *failedAsk
 	made        map[types.UID]origin
 	calls       []*called
 	marks       map[types.UID]bool // of the objects that others have labelled
@@ -131,7 +139,7 @@ func (s *syncing) String() string {
 type end struct {
 	settled, deleted State
 	statuses         map[string]statusOfKey // of the keys' objects, before they were deleted
-	writes           []string
+	writes, asks     []string
 	steps            []string
 }
 
@@ -229,7 +237,7 @@ func (r *run) playScenario() (*end, error) {
 	if r.endless {
 		return nil, errStop // where it ends is chance: there is nothing to compare
 	}
-	e.writes, e.steps = r.writes, r.log
+	e.writes, e.asks, e.steps = r.writes, r.asks, r.log
 	return e, nil
 }
 

@@ -56,6 +56,9 @@ func (s *Session) Examine(effects []abi.Effect) error {
 // Perform does effects in the middle of a sync. The error says that the sync has failed: it is a refusal, and nothing
 // was written, or a [FailedAskError].
 func (s *Session) Perform(ctx context.Context, effects []abi.Effect) ([]abi.Outcome, error) {
+	if failed := s.failedAsk.Load(); failed != nil {
+		return nil, failed // whoever can't be ended in the middle, as a plugin that runs natively, goes on to no effect
+	}
 	if err := s.checkEffects(effects); err != nil {
 		return nil, err
 	}

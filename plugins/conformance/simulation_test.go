@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -33,6 +34,8 @@ type options struct {
 	Except map[string]string `json:"except"`
 	// Keep are resources whose objects may stay when the key's object is gone.
 	Keep []string `json:"keep"`
+	// Unasked are lazy views that the undisturbed run doesn't ask for, so that no such ask fails, each with the reason.
+	Unasked map[string]string `json:"unasked"`
 }
 
 // simulation runs a plugin natively in a simulated cluster that begins with testdata/world.yaml, undisturbed and then
@@ -72,6 +75,17 @@ func simulation(t *testing.T, p builtin.Plugin) {
 		}
 	}
 	t.Logf("%d runs, %d syncs, %d writes in the undisturbed run", r.Runs, r.Syncs, r.Writes)
+	for _, c := range p.Native.Manifest().Controllers {
+		for _, v := range c.Views {
+			what := c.Name + " " + v.Name
+			switch asked, why := slices.Contains(r.Asked, what), o.Unasked[what]; {
+			case v.Lazy && !asked && why == "":
+				t.Errorf("the undisturbed run doesn't ask for %s, so no such ask has failed: its world has nothing to ask for", what)
+			case asked && why != "":
+				t.Errorf("simulation.yaml says that %s isn't asked for (%q), and it is: take it out", what, why)
+			}
+		}
+	}
 	if r.Writes == 0 {
 		t.Error("the undisturbed run writes nothing: its world has nothing for the plugin to do")
 	}

@@ -28,6 +28,8 @@ const (
 	Crash Check = "crash"
 	// Refused: after a write was refused once (a quota, a conflict with somebody else's change) the end is another one.
 	Refused Check = "refused"
+	// Asked: after an ask for a lazy view has failed once the end is another one, or something of the answer was written.
+	Asked Check = "asked"
 	// Resync: a sync for which nothing has happened writes, or sends an event.
 	Resync Check = "resync"
 	// Status: where no object can be created the key's status says what it says where all are.

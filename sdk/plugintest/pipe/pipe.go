@@ -111,6 +111,7 @@ type Response struct {
 	Runs     int       `json:",omitempty"`
 	Syncs    int       `json:",omitempty"`
 	Writes   int       `json:",omitempty"`
+	Asked    []string  `json:",omitempty"` // controllers and lazy views of which some asks have failed
 	Cases    []Case    `json:",omitempty"`
 	Findings []Finding `json:",omitempty"`
 }
