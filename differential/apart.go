@@ -274,6 +274,9 @@ func (a *apart) through(sides []*side) (*Difference, error) {
 		if err := p.populate(); err != nil {
 			return nil, err
 		}
+		if f := a.subject.forever(a.script); f != nil {
+			s.cluster.Fault = f.begin(a.subject)
+		}
 		s.r, s.lag = world.NewRand(a.script.seed+7+a.salt<<32), lag(a.salt%3)
 		if a.subject.Prompt {
 			s.lag = never

@@ -1,27 +1,53 @@
 package differential
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"hash/crc32"
+	"os"
 	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/world"
 )
 
-// fault picks whether and which write fails in a sync.
+// fault picks whether and which write fails in a sync. Where some are refused for ever, no others are.
 func (p *play) fault(r *world.Rand) *fault {
+	if p.forever != nil {
+		return p.forever
+	}
 	if len(p.subject.Faults) == 0 || !r.One(4) {
 		return nil
 	}
-	what, all := strings.CutPrefix(world.Of(r, p.subject.Faults...), "all ")
+	return p.subject.newFault(r)
+}
+
+func (s *Subject) newFault(r *world.Rand) *fault {
+	what, all := strings.CutPrefix(world.Of(r, s.Faults...), "all ")
 	verb, resource, _ := strings.Cut(what, " ")
 	return &fault{verb: verb, all: all, resource: resource, after: r.IntN(3), reason: r.IntN(len(reasons)),
 		salt: byte(r.IntN(256))}
+}
+
+// refusing is the share of the worlds in which some objects are refused for ever, one of so many, where the environment
+// doesn't say that they are in all, of whatever subject (REFUSE=1).
+const refusing = 8
+
+// forever picks whether there are objects that are refused as long as a world lasts, in every sync, as by a policy of
+// admission; and which writes of which objects. The others are what a controller must get to all the same.
+func (s *Subject) forever(x *script) *fault {
+	share := s.Refuses && x.seed%refusing == 0
+	if len(s.Faults) == 0 || !share && os.Getenv("REFUSE") == "" {
+		return nil
+	}
+	f := s.newFault(world.NewRand(x.seed*1000 + 999))
+	f.forever = true
+	return f
 }
 
 // fault has some writes of a sync fail: of creates without a name all after the first few, of others those to about
@@ -29,7 +55,7 @@ func (p *play) fault(r *world.Rand) *fault {
 // upstream's controllers try it again at once, and ours at the next sync; and all where the subject says so.
 type fault struct {
 	verb, resource string
-	all            bool
+	all, forever   bool
 	after, reason  int
 	salt           byte
 }
@@ -47,6 +73,9 @@ var reasons = []func(gr schema.GroupResource, name string) error{
 }
 
 func (f *fault) String() string {
+	if f.forever {
+		return fmt.Sprintf("%s %s is refused for ever for some", f.verb, f.resource)
+	}
 	return fmt.Sprintf("%s %s fails", f.verb, f.resource)
 }
 
@@ -60,11 +89,19 @@ func (f *fault) begin(s *Subject) func(*api.Request) error {
 		if r.Subresource != "" {
 			resource += "/" + r.Subresource
 		}
-		if r.Verb != f.verb || resource != f.resource || s.empty(r, write(r, map[string]string{}), nil) {
+		verb := r.Verb
+		if f.forever && verb == "patch" && f.verb == "update" || f.forever && verb == "update" && f.verb == "patch" {
+			verb = f.verb // a policy takes them for one
+		}
+		if verb != f.verb || resource != f.resource || s.empty(r, write(r, map[string]string{}), nil) {
 			return nil
 		}
 
 		switch {
+		case f.forever:
+			if h := sha256.Sum256(append([]byte(s.told(r)), f.salt)); h[0]%2 == 0 {
+				return nil
+			}
 		case f.all:
 		case r.Verb == "create" && !r.Generated():
 			if h := crc32.ChecksumIEEE(append([]byte(random.ReplaceAllString(s.renamed(r), "")), f.salt)); h%2 == 0 {
@@ -92,3 +129,28 @@ func (s *Subject) renamed(r *api.Request) string {
 	}
 	return r.Name
 }
+
+// told is what a write's object is told apart from others by: what the subject says, or its name, or the beginning of
+// one that is made up.
+func (s *Subject) told(r *api.Request) string {
+	o := r.Sent
+	if o == nil {
+		o = r.Old
+	}
+	if s.Told != nil && o != nil {
+		v, err := api.External(o, api.Version(r.Resource, ""))
+		if text := ""; err == nil {
+			if text = s.Told(v); text != "" {
+				return text
+			}
+		}
+	}
+	if m, ok := r.Sent.(metav1.Object); ok && r.Generated() {
+		return m.GetGenerateName()
+	}
+	return r.Namespace + "/" + random.ReplaceAllString(s.renamed(r), "")
+}
+
+// inOrderOfChance reports whether it is chance which of several objects upstream's controller gets to before one that is
+// refused for ever.
+func (p *play) inOrderOfChance() bool { return p.forever != nil && p.subject.Told != nil }

@@ -58,6 +58,7 @@ type play struct {
 	native  *native.Native
 	plugin  *plugin.Plugin
 	cluster *api.Cluster
+	forever *fault // which writes are refused as long as the world lasts; nil: none
 	deed    string
 	step    int
 	syncs   int
@@ -87,7 +88,7 @@ func (s *Subject) run(server *api.Server, x *script, known func(*Difference) boo
 	p := &play{
 		subject: s, script: x, cluster: server.NewCluster(), missed: map[string]*missed{}, failed: map[string]string{},
 		woken: map[string]bool{}, queued: map[string]bool{}, later: map[string]bool{}, due: map[string]time.Time{},
-		handled: map[string][]string{}, known: known,
+		handled: map[string][]string{}, known: known, forever: s.forever(x),
 	}
 	if p.native, err = native.New(p.cluster, x.seed, s.Native); err != nil {
 		return nil, 0, err
@@ -148,7 +149,7 @@ func (p *play) through() (*Difference, error) {
 		}
 
 		var d *Difference
-		if p.subject.AtRest || p.subject.late {
+		if p.subject.AtRest || p.subject.late || p.inOrderOfChance() {
 			d, err = p.rest(keys)
 		} else if d, err = p.settle(keys); d == nil {
 			d = p.measure()
@@ -371,7 +372,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	before := p.difference("sync", key, "")
 	theirs, ours := p.cluster.Clone(), p.cluster.Clone()
 	r := world.NewRand(p.script.seed*1000 + uint64(p.step)*100 + uint64(p.syncs))
-	if f := p.fault(r); f != nil && mayFail {
+	if f := p.fault(r); f != nil && (mayFail || f.forever) {
 		theirs.Fault, ours.Fault = f.begin(p.subject), f.begin(p.subject)
 		before.Deed += ", " + f.String()
 	}

@@ -43,16 +43,20 @@ type restingSide struct {
 }
 
 const (
-	restMost  = 40          // syncs of one restingSide in a step
-	restMore  = 4           // times as many, until the plugin is said to come to no rest where upstream's does
-	failsMost = 3           // of a key in a row
-	batch     = time.Second // for which upstream's controllers gather events of a key
+	restMost     = 40          // syncs of one restingSide in a step
+	restMore     = 4           // times as many, until the plugin is said to come to no rest where upstream's does
+	failsMost    = 3           // of a key in a row
+	failsByOrder = 10          // of a key in a row, where it is chance which of several that are refused comes first
+	batch        = time.Second // for which upstream's controllers gather events of a key
 )
 
 // work has a restingSide sync keys until none is left to be synced. The fault, if there is one, lasts for a key until
 // one of its syncs has met it: which of them that is hangs on what each side does in one sync.
 func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
-	met := map[string]bool{}
+	met, fails := map[string]bool{}, failsMost
+	if f != nil && f.forever && of.Told != nil {
+		fails = failsByOrder
+	}
 	keys, s.rests = slices.Clone(keys), false
 	again := func(key string) {
 		if !slices.Contains(keys, key) {
@@ -79,10 +83,10 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 		keys = slices.Delete(keys, next, next+1)
 		n++
 		s.cluster.Fault = nil
-		if f != nil && !met[key] {
-			fails := f.begin(of)
+		if f != nil && (f.forever || !met[key]) {
+			refuses := f.begin(of)
 			s.cluster.Fault = func(r *api.Request) error {
-				err := fails(r)
+				err := refuses(r)
 				met[key] = met[key] || err != nil
 				return err
 			}
@@ -107,7 +111,7 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 			again(key)
 		}
 		atOnce := r.Again > 0 && r.Again < time.Millisecond
-		if r.Failed && s.failed[key] < failsMost || !r.Failed && atOnce {
+		if r.Failed && s.failed[key] < fails || !r.Failed && atOnce {
 			again(key)
 		}
 	}
@@ -237,7 +241,7 @@ type rested struct {
 func (p *play) rest(keys []string) (*Difference, error) {
 	before := p.difference("sync", strings.Join(keys, ", "), "")
 	f := p.fault(p.rand(p.step*100 + 50))
-	if p.subject.late {
+	if p.subject.late && p.forever == nil {
 		f = nil // it would be met by one side and, in another order, not by the other
 	}
 	if f != nil {
@@ -267,8 +271,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	}
 	text := differ(x.a, x.b)
 	// Where caches are late, whether the last sync of several fails, and when it wants the next to be, hangs on what each
-	// saw.
-	if p.subject.late && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
+	// saw; so it does on the order in which upstream's comes to what is refused.
+	if (p.subject.late || p.inOrderOfChance()) && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
 		text = ""
 	}
 	if p.met(before, p.cluster, x.ours.cluster, text == "") {
@@ -314,7 +318,7 @@ func (p *play) work(x *rested, keys []string, f *fault) (refused, err error) {
 	}
 
 	if p.subject.late {
-		if err := wait(theirs, ours, p.subject); err != nil {
+		if err := p.wait(theirs, ours); err != nil {
 			return nil, err
 		}
 	}
@@ -329,7 +333,7 @@ func (p *play) isRestless(x *rested) (bool, error) {
 		if x.ours.rests || !x.theirs.rests {
 			return false, nil
 		}
-		if err := x.ours.work(x.ours.left, nil, p.subject); err != nil {
+		if err := x.ours.work(x.ours.left, p.forever, p.subject); err != nil {
 			return false, err
 		}
 	}
@@ -360,7 +364,7 @@ func (p *play) describe(d *Difference, x *rested, keys []string, text string) (l
 	moved := differ(x.a.still(), x.b.still()) != ""
 	synced := union(keys, slices.Collect(maps.Keys(x.theirs.last)))
 	d.parts = p.parts(d, x.a, x.b, synced)
-	if err := x.ours.work(synced, nil, p.subject); err != nil {
+	if err := x.ours.work(synced, p.forever, p.subject); err != nil {
 		d.refused(err)
 		return nil, nil
 	}
@@ -434,7 +438,7 @@ func (p *play) goOn(x *rested) error {
 const moment = 2 * time.Second
 
 // wait has both go on with the keys that either has asked to be woken for in a moment.
-func wait(theirs, ours *restingSide, of *Subject) error {
+func (p *play) wait(theirs, ours *restingSide) error {
 	for range 3 {
 		a, next := theirs.soon()
 		b, other := ours.soon()
@@ -442,10 +446,10 @@ func wait(theirs, ours *restingSide, of *Subject) error {
 			return nil
 		}
 		time.Sleep(next)
-		if err := theirs.work(a, nil, of); err != nil {
+		if err := theirs.work(a, p.forever, p.subject); err != nil {
 			return err
 		}
-		if err := ours.work(b, nil, of); err != nil {
+		if err := ours.work(b, p.forever, p.subject); err != nil {
 			return err
 		}
 	}

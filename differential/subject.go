@@ -60,6 +60,12 @@ type Subject struct {
 	// Faults are the writes that may fail, such as "create pods"; where upstream's controller stops at the first of
 	// several in an order by chance, "all create pods".
 	Faults []string
+	// Refuses has some objects be refused for ever in a share of the worlds, by one of the Faults.
+	Refuses bool
+	// Told says what an object is told apart from others by, of which some are refused for ever in a share of the worlds,
+	// where it isn't its name: such as the node of a DaemonSet's pod. Nil, or "": by its name. With one, the two are
+	// compared at rest there: upstream's controller may stop at the first that is refused, in an order by chance.
+	Told func(runtime.Object) string
 	// Apart has each controller work on a cluster of its own, with late caches, and only ends be compared: for
 	// controllers whose syncs aren't of one key each.
 	Apart bool

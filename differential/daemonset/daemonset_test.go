@@ -69,6 +69,7 @@ func subject() *differential.Subject {
 			"create controllerrevisions", "update controllerrevisions", "delete controllerrevisions",
 			"patch controllerrevisions",
 		},
+		Told:   nodeOf,
 		Steps:  8,
 		AtRest: true, Forgiving: true,
 		Alike: alike,
@@ -84,6 +85,26 @@ func waits(c *upstream.DaemonSetsController, key string) string {
 		return ""
 	}
 	return "upstream's waits for its own writes of " + key
+}
+
+// nodeOf is the node of a pod, also of one that isn't bound yet; of anything else nothing.
+func nodeOf(o runtime.Object) string {
+	p, ok := o.(*corev1.Pod)
+	switch {
+	case !ok:
+		return ""
+	case p.Spec.NodeName != "":
+		return p.Spec.NodeName
+	case p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil ||
+		p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil:
+		return ""
+	}
+	for _, t := range p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, f := range t.MatchFields {
+			return strings.Join(f.Values, " ")
+		}
+	}
+	return ""
 }
 
 // alike says what of a pod or a node a roll-out looks at: among nodes upstream's takes those that a map lists first.

@@ -136,6 +136,7 @@ func subject(most int32) *differential.Subject {
 			"endpoint_slice_controller_services_count_by_traffic_distribution": dual,
 		},
 		Faults:  []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
+		Told:    func(o runtime.Object) string { return string(o.(*discoveryv1.EndpointSlice).AddressType) },
 		Loosen:  loosen,
 		Sum:     sum,
 		SumOf:   current,

@@ -80,6 +80,7 @@ func subject() *differential.Subject {
 			differential.Delete(current),
 		},
 		Faults:  []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
+		Told:    func(o runtime.Object) string { return string(o.(*discoveryv1.EndpointSlice).AddressType) },
 		Loosen:  loosen,
 		Sum:     sum,
 		SumOf:   current,

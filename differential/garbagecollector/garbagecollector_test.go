@@ -137,7 +137,9 @@ var resources = []schema.GroupVersionResource{
 
 func TestAsUpstream(t *testing.T) {
 	var deeds []differential.Deed
+	var faults []string
 	for _, r := range resources {
+		faults = append(faults, "delete "+r.Resource, "patch "+r.Resource)
 		deeds = append(deeds, differential.Delete(r), differential.Delete(r), differential.Vanish(r), finalizersOf(r),
 			ownersOf(r))
 	}
@@ -147,6 +149,7 @@ func TestAsUpstream(t *testing.T) {
 		Native:     collector,
 		World:      objects,
 		Deeds:      deeds,
+		Faults:     faults,
 		Apart:      true,
 		Explain:    explain,
 	})

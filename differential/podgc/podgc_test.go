@@ -121,6 +121,7 @@ func subject(threshold int) *differential.Subject {
 		Unmeasured: map[string]string{
 			"pod_gc_collector_force_delete_pods_total": kept, "pod_gc_collector_force_delete_pod_errors_total": kept,
 		},
+		Faults:  []string{"delete pods", "patch pods/status"},
 		World:   objects,
 		Shape:   shape,
 		Explain: explain,

@@ -56,7 +56,8 @@ func subject(bundle string) *differential.Subject {
 			differential.Vanish(configMaps),
 			differential.Vanish(configMaps),
 		),
-		Faults: []string{"create configmaps", "update configmaps"},
+		Faults:  []string{"create configmaps", "update configmaps"},
+		Refuses: true,
 	}
 }
 
