@@ -35,7 +35,7 @@ var process = []Group{
 	}},
 	{"misc", []Flag{
 		{Name: "kubeconfig", Value: Text(""), Sets: "clientConnection.kubeconfig",
-			Usage: "path of a kubeconfig file; without one, the service account of the pod"},
+			Usage: "path of a kubeconfig file; without one, $KUBECONFIG as kubectl takes it, else the service account of the pod"},
 		{Name: "master", Value: Text(""), Sets: "clientConnection.server",
 			Usage: "address of the API server, instead of the kubeconfig's"},
 		{Name: "version", Does: "prints the versions and ends"},
