@@ -31,7 +31,7 @@ func Merge(m *schema.Message, base, seen, wanted []byte, keeps func(path string)
 }
 
 // MergeStatus is Merge for an update of status. In the JSON of a status a zero (false, 0, "", [] or {}, not null) that
-// the guest wrote where there was nothing is a value, if it sees that path: so a status can have required fields. A zero
+// the guest wrote where there was nothing is a value, if it sees that path: so a status can have required fields. One
 // that the guest saw and left out stays.
 func MergeStatus(m *schema.Message, base, seen, wanted []byte, keeps func(path string) bool) (
 	merged []byte, changed bool, err error) {

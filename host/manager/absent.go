@@ -221,6 +221,6 @@ func (i *inspector) whyAbsent(c catalogued) (why, message string) {
 // leavesOthers reports whether a manager leaves all controllers but its own to another one: it names each of them, and
 // runs them under a Lease of its own.
 func leavesOthers(c *config.Configuration) bool {
-	l := &c.LeaderElection
-	return !slices.Contains(c.Controllers, "*") && l.LeaderElect && l.ResourceName != config.Default().LeaderElection.ResourceName
+	l, usual := &c.LeaderElection, config.Default().LeaderElection.ResourceName
+	return !slices.Contains(c.Controllers, "*") && l.LeaderElect && l.ResourceName != usual
 }

@@ -39,7 +39,8 @@ const localServer = "127.0.0.1:10257"
 func serverFlags(c *cobra.Command) *server {
 	s := newServer("")
 	s.address = localServer
-	c.Flags().Var((*serverAddress)(&s.address), "server", "host:port of the windlass to ask; else that of $"+serverVariable)
+	c.Flags().Var((*serverAddress)(&s.address), "server",
+		"host:port of the windlass to ask; else that of $"+serverVariable)
 	if text := os.Getenv(serverVariable); text != "" {
 		if err := (*serverAddress)(&s.address).Set(text); err != nil {
 			s.misnamed = fmt.Errorf("%s=%q: %w", serverVariable, text, err)
