@@ -45,6 +45,7 @@ function showDetail(c, plugin, selection, data, now) {
   panel.hidden = !c;
   if (!c) {
     panel.replaceChildren();
+    delete panel.dataset.of;
     return;
   }
   if (panel.dataset.of !== c.name) {
