@@ -151,6 +151,6 @@ func (s *Subject) told(r *api.Request) string {
 	return r.Namespace + "/" + random.ReplaceAllString(s.renamed(r), "")
 }
 
-// inOrderOfChance reports whether it is chance which of several objects upstream's controller gets to before one that is
-// refused for ever.
+// inOrderOfChance reports whether it is chance which of several objects upstream's controller gets to before one that
+// is refused for ever.
 func (p *play) inOrderOfChance() bool { return p.forever != nil && p.subject.Told != nil }

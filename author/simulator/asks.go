@@ -18,8 +18,8 @@ type failedAsk struct {
 // nowhere is no path that a view can be asked by, so that the host can't answer who asks by it.
 const nowhere = "simulator.windlass.dev/fails"
 
-// failAsk counts what a controller under test asks for, and has the one fail that the scenario is about. It fails in the
-// host as one does whose view can't be delivered.
+// failAsk counts what a controller under test asks for, and has the one fail that the scenario is about. It fails in
+// the host as one does whose view can't be delivered.
 func (r *run) failAsk(s *slot, all []abi.Effect) {
 	if !s.Tested {
 		return

@@ -90,7 +90,8 @@ func (r *Room) awayOf(of abi.KeyRef) (n int) {
 	return n
 }
 
-// hasKin reports whether a sync is away whose key is of the same namespace, or as this one of none. The caller holds mu.
+// hasKin reports whether a sync is away whose key is of the same namespace, or as this one of none. The caller holds
+// mu.
 func (r *Room) hasKin(key abi.KeyRef) bool {
 	return slices.ContainsFunc(r.away, func(x *Sync) bool { return x.key.Namespace == key.Namespace })
 }

@@ -149,7 +149,8 @@ func TestZerosOfAStatusAreWritten(t *testing.T) {
 				want = test.base
 			}
 			var a, b any
-			if err := errors.Join(json.Unmarshal([]byte(bodyText(t, merged)), &a), json.Unmarshal([]byte(want), &b)); err != nil {
+			err = errors.Join(json.Unmarshal([]byte(bodyText(t, merged)), &a), json.Unmarshal([]byte(want), &b))
+			if err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(b, a); d != "" || changed != (test.want != "") {

@@ -29,7 +29,7 @@ type SaverOptions struct {
 	Bytes int64
 	// Every is how long a controller's next recording waits at least: a minute.
 	Every time.Duration
-	// Kind tells the kinds of custom resources, see [File.NameKinds]. It may take its time; nil: nobody knows.
+	// Kind returns the kinds of custom resources, see [File.NameKinds]. It may take its time; nil: nobody knows.
 	Kind func(abi.Resource) string
 }
 
@@ -104,6 +104,7 @@ func (s *Saver) saveFailed(r *Ring, result string, err error) {
 	if wait {
 		return
 	}
+
 	f := r.File() // as it is now; the writing takes its time
 	f.Reason = result + ": " + bounded(err.Error())
 	s.saved.Go(func() {

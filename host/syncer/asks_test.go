@@ -219,7 +219,8 @@ func TestAFailedAskEndsTheCall(t *testing.T) {
 			target := newAskingTarget(t, guest(func(_ *abi.SyncRequest,
 				perform func(...abi.Effect) (*abi.PerformResponse, error)) *abi.SyncResponse {
 				_, _ = perform(asked...)
-				_, _ = perform(create("behind"))                                                     // as one does that runs natively, which nobody can end
+				// As one does that runs natively, which nobody can end.
+				_, _ = perform(create("behind"))
 				return &abi.SyncResponse{Effects: []abi.Effect{create("new")}, State: []byte("new")} // as if all were well
 			}))
 			around, states, k := world{}, &States{}, abi.KeyRef{Namespace: "shop", Name: "web"}

@@ -80,7 +80,7 @@ func simulation(t *testing.T, p builtin.Plugin) {
 			what := c.Name + " " + v.Name
 			switch asked, why := slices.Contains(r.Asked, what), o.Unasked[what]; {
 			case v.Lazy && !asked && why == "":
-				t.Errorf("the undisturbed run doesn't ask for %s, so no such ask has failed: its world has nothing to ask for", what)
+				t.Errorf("the undisturbed run doesn't ask for %s, so no such ask has failed: extend its world", what)
 			case asked && why != "":
 				t.Errorf("simulation.yaml says that %s isn't asked for (%q), and it is: take it out", what, why)
 			}

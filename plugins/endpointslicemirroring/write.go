@@ -38,7 +38,8 @@ next:
 
 // write does what is planned, at a first attempt up to the first write that fails. A later one goes on behind it, for
 // what is refused for ever must not keep back the others; slices are deleted only where none of their address type is
-// refused. Endpoints that are being deleted get no new slices, and where their namespace ends the rest is left to its end.
+// refused. Endpoints that are being deleted get no new slices, and where their namespace ends the rest is left to its
+// end.
 func (p *plan) write(c *sdk.Call, e *corev1.Endpoints) error {
 	of := " EndpointSlice for Endpoints " + e.Namespace + "/" + e.Name + ": "
 	var first error

@@ -89,8 +89,8 @@ func (w *world) must(o *unstructured.Unstructured, err error) *unstructured.Unst
 	return o
 }
 
-// defineMirrors makes the custom resource, and waits until it is served. Its status must say how many friends there are,
-// even if there is none.
+// defineMirrors makes the custom resource, and waits until it is served. Its status must say how many friends there
+// are, even if there is none.
 func (w *world) defineMirrors() {
 	w.t.Helper()
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
