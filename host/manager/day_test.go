@@ -206,8 +206,11 @@ func (d *day) slices(namespace string, want ...int) {
 // rest lets time pass until what is built in has let go of its memory. What was compiled in the child keeps it.
 func (d *day) rest() {
 	d.t.Helper()
-	time.Sleep(d.current.Sandbox.Rest.Duration)
-	cluster.Eventually(d.t, time.Minute, "what is built in rests, and nothing else", func() (bool, string) {
+	rest := d.current.Sandbox.Rest.Duration
+	time.Sleep(rest)
+
+	// A resync of some key may come meanwhile, and the rest begins anew.
+	cluster.Eventually(d.t, 4*rest, "what is built in rests, and nothing else", func() (bool, string) {
 		var wrong []string
 		for _, p := range d.m.inspector.status(d.t.Context()).Plugins {
 			if builtin := p.Origin == "builtin:"+p.Name; builtin != p.Resting {
