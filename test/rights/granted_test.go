@@ -206,7 +206,8 @@ func TestAccountsOfOthers(t *testing.T) {
 	})
 
 	c.Apply(t, printed(t, buildWindlass(t), "replicaset", "--bindings", "--use-service-account-credentials", "--config",
-		writeConfig(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+"\n")))
+		writeConfig(t, "apiVersion: "+config.APIVersion+"\nkind: "+config.Kind+"\npluginFolder: "+folder+
+			"\nplugins: [{name: replicaset, file: replicaset.wasm}]\n")))
 	awaitPods(t, c, "others", "web", 2)
 	if done, denied := by("replicaset-controller"); done+denied > 0 {
 		t.Errorf("%d writes as the account that its manifest names", done+denied)
