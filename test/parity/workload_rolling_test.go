@@ -155,7 +155,7 @@ func progressDeadline(s *space) {
 
 // A pod counts as available only when it has been ready for so long.
 func minReadySeconds(s *space) {
-	const seconds = 5 // so that somebody looks in between, however busy the machine is
+	const seconds = 15 // so that somebody looks in between, however busy the machine is
 	s.createDeployment(3, setBounds(1, 1), func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = seconds })
 	s.complete(3)
 	s.changeDeployment(setImage("web:2"))

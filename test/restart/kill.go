@@ -22,7 +22,7 @@ const (
 )
 
 // patience is far more than anything takes here, for machines on which many tests run at once.
-const patience = 5 * time.Minute
+const patience = 8 * time.Minute
 
 // A process is killed within so long of its start, which takes most of a second, or of the moment at which all its
 // caches are filled.
