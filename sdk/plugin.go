@@ -142,7 +142,7 @@ type Setting struct {
 	File bool
 	// Required leaves the controllers idle while the setting is empty.
 	Required bool
-	gate     bool
+	isSwitch bool
 	index    int
 }
 
@@ -157,27 +157,30 @@ func (s *Setting) In(v *Settings) string {
 	return v.Values[s.index]
 }
 
-// undeclared is the index of a [Gate] that no plugin has declared, which has its default.
+// undeclared is the index of a [Switch] that no plugin has declared, which has its default.
 const undeclared = -1
 
-// Gate declares a setting that is on or off. It has the name of a feature gate of kube-controller-manager, which then
-// sets it: --feature-gates=Name=false.
-func Gate(name string, on bool, description string) *Setting {
-	s := &Setting{Name: name, Default: "false", Description: description, gate: true, index: undeclared}
+// Gate declares a [Switch] that has the name of a feature gate of kube-controller-manager, which then sets it:
+// --feature-gates=Name=false.
+func Gate(name string, on bool, description string) *Setting { return Switch(name, on, description) }
+
+// Switch declares a setting that is on or off: true or false.
+func Switch(name string, on bool, description string) *Setting {
+	s := &Setting{Name: name, Default: "false", Description: description, isSwitch: true, index: undeclared}
 	if on {
 		s.Default = "true"
 	}
 	return s
 }
 
-// On reports whether the setting, a [Gate], is on.
+// On reports whether the setting, a [Switch], is on.
 func (s *Setting) On(c *Call) bool { return s.Get(c) == "true" }
 
-// Refused returns why the plugin doesn't take the settings: a [Gate] that is neither on nor off, or what [Plugin.Check]
+// Refused returns why the plugin doesn't take the settings: a [Switch] that is neither on nor off, or what [Plugin.Check]
 // says; nil: it takes them.
 func (p *Plugin) Refused(v *Settings) error {
 	for _, s := range p.Settings {
-		if text := s.In(v); s.gate && text != "true" && text != "false" {
+		if text := s.In(v); s.isSwitch && text != "true" && text != "false" {
 			return Errors(s.Name, ": ", text, " is neither true nor false")
 		}
 	}

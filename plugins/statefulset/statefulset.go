@@ -66,9 +66,9 @@ var (
 		"Whether a roll-out takes as many pods at once as maxUnavailable says; else it takes one after another.")
 	recreation = sdk.Gate("StatefulSetRecreateStrategy", false,
 		"Whether the update strategy Recreate is served: all old pods are deleted, and when they are gone new ones made.")
-	replaceUnready = &sdk.Setting{Name: "replace-unready-pods", Default: "false",
-		Description: "Whether a roll-out in order deletes the first pod that isn't ready and isn't of the newest revision, " +
-			"instead of waiting for it: true or false."}
+	replaceUnready = sdk.Switch("replace-unready-pods", false,
+		"Whether a roll-out in order deletes the first pod that isn't ready and isn't of the newest revision, instead of "+
+			"waiting for it: true or false.")
 	byMeaning = sdk.Gate("StatefulSetSemanticRevisionComparison", true,
 		"Whether a template that says what the newest revision says, in other words, is no update.")
 )
@@ -79,13 +79,7 @@ var Plugin = &sdk.Plugin{
 	Version:     "1.0.0",
 	Description: "Gives each pod of a StatefulSet a name and a storage of its own, and creates, updates and deletes them in order.",
 	Settings:    []*sdk.Setting{severalUnavailable, recreation, byMeaning, replaceUnready},
-	Check: func(v *sdk.Settings) error {
-		if text := replaceUnready.In(v); text != "true" && text != "false" {
-			return sdk.Errors(replaceUnready.Name, ": ", text, " is neither true nor false")
-		}
-		return nil
-	},
-	Metrics: []*sdk.Metric{allowed, lacking, skipped},
+	Metrics:     []*sdk.Metric{allowed, lacking, skipped},
 	Controllers: []*sdk.Controller{{
 		Name:           "statefulset-controller",
 		Alias:          "statefulset",
