@@ -27,8 +27,9 @@ func (r *rollout) waitAfterCollisions() error {
 		return nil
 	}
 
-	message := "Replica sets made for this template differ from it, after " + formatInt(n) +
-		" collisions of their names: look for a webhook that changes ReplicaSets"
+	// Without their number, by which each would be another event.
+	const message = "ReplicaSets made for this template differ from it, and are made again under other names: " +
+		"look for a webhook that changes ReplicaSets"
 	if r.c.Attempt() == 0 {
 		r.recordEvent(corev1.EventTypeWarning, "ReplicaSetCollision", message)
 	}
