@@ -23,7 +23,7 @@ import (
 // server is a running windlass that commands ask. There is no other way from a command to a windlass.
 type server struct {
 	address string
-	// misnamed is why the environment's address can't be one; --server takes precedence.
+	// misnamed is why the environment's address can't be one, where --server doesn't say another.
 	misnamed error
 	credentials
 	client func() (*http.Client, error)
@@ -39,10 +39,10 @@ const localServer = "127.0.0.1:10257"
 func serverFlags(c *cobra.Command) *server {
 	s := newServer("")
 	s.address = localServer
-	c.Flags().Var((*serverAddress)(&s.address), "server",
+	c.Flags().Var((*serverAddress)(s), "server",
 		"host:port of the windlass to ask; else that of $"+serverVariable)
 	if text := os.Getenv(serverVariable); text != "" {
-		if err := (*serverAddress)(&s.address).Set(text); err != nil {
+		if err := (*serverAddress)(s).Set(text); err != nil {
 			s.misnamed = fmt.Errorf("%s=%q: %w", serverVariable, text, err)
 		}
 	}
@@ -50,10 +50,10 @@ func serverFlags(c *cobra.Command) *server {
 	return s
 }
 
-// serverAddress is host:port, which may be written as a URL.
-type serverAddress string
+// serverAddress is a server's host:port as a flag, which may be written as a URL.
+type serverAddress server
 
-func (a *serverAddress) String() string { return string(*a) }
+func (a *serverAddress) String() string { return a.address }
 
 func (a *serverAddress) Type() string { return "string" }
 
@@ -62,7 +62,7 @@ func (a *serverAddress) Set(text string) error {
 	if host, port, err := net.SplitHostPort(rest); err != nil || host == "" || port == "" || strings.Contains(rest, "/") {
 		return errors.New("must be host:port, where a windlass serves HTTPS")
 	}
-	*a = serverAddress(rest)
+	a.address, a.misnamed = rest, nil
 	return nil
 }
 
@@ -112,7 +112,7 @@ func (e *statusError) Error() string {
 
 // sendRequest asks with the user's credentials. An error is that nobody answered.
 func (s *server) sendRequest(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
-	if s.misnamed != nil && s.address == localServer {
+	if s.misnamed != nil {
 		return nil, s.misnamed
 	}
 	u := url.URL{Scheme: "https", Host: s.address, Path: path, RawQuery: query.Encode()}

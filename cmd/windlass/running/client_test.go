@@ -14,8 +14,8 @@ func TestServerAddress(t *testing.T) {
 		"http://127.0.0.1:10257": "", "windlass.example": "", "https://windlass.example:443/x": "", ":10257": "", "": "",
 	} {
 		var a serverAddress
-		if err := a.Set(text); string(a) != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v", text, a, err)
+		if err := a.Set(text); a.address != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, a.address, err)
 		}
 	}
 }
@@ -47,8 +47,13 @@ func TestServerVariable(t *testing.T) {
 	}
 
 	t.Setenv(serverVariable, "nowhere")
-	_, err := serverFlags(&cobra.Command{}).get(t.Context(), "/", nil)
+	c := &cobra.Command{}
+	s := serverFlags(c)
+	_, err := s.get(t.Context(), "/", nil)
 	if err == nil || !strings.Contains(err.Error(), `WINDLASS_SERVER="nowhere": must be host:port`) {
 		t.Error(err)
+	}
+	if err := c.ParseFlags([]string{"--server", localServer}); err != nil || s.misnamed != nil {
+		t.Errorf("--server takes no precedence: %v, %v", err, s.misnamed)
 	}
 }
