@@ -97,7 +97,7 @@ func firstCall(n ast.Node, lock, unlock string) (found ast.Node) {
 var harmless = map[string]bool{"len": true, "cap": true, "append": true, "delete": true, "clear": true, "min": true,
 	"max": true, "copy": true, "make": true, "new": true, "string": true, "int": true, "int32": true, "int64": true,
 	"uint32": true, "uint64": true, "float64": true, "byte": true, "time.Now": true, "time.Since": true,
-	"time.Until": true, "time.Duration": true}
+	"time.Until": true, "time.Duration": true, "slices.Clone": true, "maps.Clone": true}
 
 // isHarmless reports whether a call can't panic, as far as its name tells.
 func isHarmless(c *ast.CallExpr) bool {

@@ -33,26 +33,32 @@ const (
 
 // restConfig is the manager's own identity, under which everything is read.
 func restConfig(c *config.ClientConnection) (*rest.Config, error) {
-	if c.Kubeconfig == "" && c.Server == "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "" {
-		r, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(),
+	r, err := loadConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	return uncompressed(withUserAgent(r)), nil
+}
+
+func loadConfig(c *config.ClientConnection) (r *rest.Config, err error) {
+	switch {
+	case c.Kubeconfig != "" || c.Server != "":
+		if r, err = clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig); err != nil {
+			return nil, fmt.Errorf("clientConnection.kubeconfig: %w", err)
+		}
+	case os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
+		r, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(),
 			&clientcmd.ConfigOverrides{}).ClientConfig()
 		if err != nil {
 			return nil, fmt.Errorf("$KUBECONFIG: %w", err)
 		}
-		return uncompressed(withUserAgent(r)), nil
-	}
-	if c.Kubeconfig == "" && c.Server == "" {
-		r, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("clientConnection.kubeconfig: not set, and windlass doesn't run in a pod: set --kubeconfig or $KUBECONFIG: %w", err)
+	default:
+		if r, err = rest.InClusterConfig(); err != nil {
+			return nil, fmt.Errorf("clientConnection.kubeconfig: not set, and windlass doesn't run in a pod: "+
+				"set --kubeconfig or $KUBECONFIG: %w", err)
 		}
-		return uncompressed(withUserAgent(r)), nil
 	}
-	r, err := clientcmd.BuildConfigFromFlags(c.Server, c.Kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("clientConnection.kubeconfig: %w", err)
-	}
-	return uncompressed(withUserAgent(r)), nil
+	return r, nil
 }
 
 // withUserAgent returns the configuration with what upstream sets: a name, and silence about deprecated APIs, which

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// escalating are the verbs without which the API server lets nobody write what gives rights that he hasn't himself, by
+// escalating are the verbs without which the API server lets nobody write what grants rights that they don't have, by
 // what is written, and the resources that the verb is on.
 var escalating = []struct {
 	verb    string
@@ -20,7 +20,7 @@ var escalating = []struct {
 }
 
 // Caveats says, a line each, which of the roles don't suffice for what they allow: who writes bindings may bind only
-// roles whose rights he has himself, or which he may bind.
+// roles whose rights they have, or that they may bind.
 func Caveats(objects []runtime.Object) (all []string) {
 	for _, o := range objects {
 		var name string
@@ -33,8 +33,8 @@ func Caveats(objects []runtime.Object) (all []string) {
 		}
 		for _, x := range escalating {
 			if resource := writtenOf(rules, x.written); resource != "" && !isAllowed(rules, x.verb) {
-				all = append(all, fmt.Sprintf("%s writes %s: the API server refuses it those that give rights which it hasn't "+
-					"itself. Give it these rights, or the verb %s on those %s, by their resourceNames, in a role beside this one.",
+				all = append(all, fmt.Sprintf("%s writes %s: the API server refuses those that grant rights which whoever "+
+					"writes them doesn't have. Grant these rights as well, or the verb %s on the %s that are meant, in a role of your own.",
 					name, resource, x.verb, x.on))
 			}
 		}

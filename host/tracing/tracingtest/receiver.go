@@ -99,7 +99,7 @@ type Span struct {
 // Roots returns the spans that are in no other one, as far as they have come.
 func (r *Receiver) Roots() (roots []*Span) {
 	r.mu.Lock()
-	all := append([]*tracepb.Span(nil), r.spans...)
+	all := slices.Clone(r.spans)
 	r.mu.Unlock()
 	slices.SortStableFunc(all, func(a, b *tracepb.Span) int {
 		return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano))
