@@ -71,7 +71,7 @@ func TestTheCollectorsSecondTerm(t *testing.T) {
 func secondTerm(t *testing.T, w *world, standby string) {
 	const dependents = 20
 	ns := standby + "-collected"
-	createNamespace(t, w.client, ns)
+	windlass.Namespace(t, w.client, ns)
 	core := w.client.CoreV1()
 	owner, err := core.ServiceAccounts(ns).Create(t.Context(),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})

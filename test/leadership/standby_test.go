@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/config"
@@ -143,10 +142,10 @@ func TestLost(t *testing.T) {
 func testLostLease(t *testing.T, w *world, standby string) {
 	m := windlass.Start(t, w.Cluster, electing(standby, nil, "serviceaccount-controller"))
 	before, during := standby+"-before", standby+"-during"
-	createNamespace(t, w.client, before)
+	windlass.Namespace(t, w.client, before)
 	windlass.Account(t, w.client, before)
 	giveBack := w.takeLease(t, m)
-	createNamespace(t, w.client, during)
+	windlass.Namespace(t, w.client, during)
 	mustSucceed(t, w.client.CoreV1().ServiceAccounts(before).Delete(t.Context(), "default", metav1.DeleteOptions{}))
 	if _, err := w.client.CoreV1().ServiceAccounts(during).Get(t.Context(), "default",
 		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -178,13 +177,6 @@ func (w *world) takeLease(t *testing.T, m *windlass.Manager) (giveBack func()) {
 		return !l.Here && l.Holder == "somebody" && len(all) == 1 && all[0].State == "Standby", fmt.Sprintf("%+v %+v", l, all)
 	})
 	return func() { change(`{"leaseDurationSeconds":1}`) }
-}
-
-func createNamespace(t *testing.T, client kubernetes.Interface, name string) {
-	t.Helper()
-	_, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	mustSucceed(t, err)
 }
 
 // A warm standby whose cache is behind waits for it when it takes over: else it would make all pods once more.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -35,10 +33,7 @@ const (
 func createNamespaces(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	for _, namespace := range []string{calm, killed} {
-		if _, err := client.CoreV1().Namespaces().Create(t.Context(),
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		windlass.Namespace(t, client, namespace)
 		windlass.Account(t, client, namespace)
 	}
 }

@@ -12,9 +12,7 @@ import (
 
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -46,7 +44,7 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	f.WatchHeld.Store(true)
 	books := map[string]*ledger.Ledger{}
 	for _, namespace := range []string{settles, restarts} {
-		createNamespace(t, client, namespace)
+		windlass.Namespace(t, client, namespace)
 		books[namespace] = ledger.Keep(t, client, namespace)
 		_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), workload.Job("one", 1, 1), metav1.CreateOptions{})
 		if err != nil {
@@ -98,7 +96,7 @@ func TestHungWebhooksOutlastLease(t *testing.T) {
 		Configure: func(k *config.Configuration) { k.LeaderElection.LeaderElect = true }})
 
 	const namespace = "slow"
-	createNamespace(t, client, namespace)
+	windlass.Namespace(t, client, namespace)
 	for _, name := range []string{"first", "second"} {
 		webhook.Start(t, client, webhook.Webhook{Name: name, Namespace: namespace, Mutating: true, Resource: "pods",
 			Operation: registrationv1.Create, Policy: registrationv1.Ignore, Answer: webhook.Hang})
@@ -121,16 +119,6 @@ func TestHungWebhooksOutlastLease(t *testing.T) {
 	if seen := book.End(t); seen.Made != 1 {
 		t.Errorf("%d pods were made, want 1", seen.Made)
 	}
-}
-
-func createNamespace(t *testing.T, client kubernetes.Interface, name string) {
-	t.Helper()
-	_, err := client.CoreV1().Namespaces().Create(t.Context(),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	windlass.Account(t, client, name)
 }
 
 func isPodsCreate(r *http.Request, namespace string) bool {

@@ -5,11 +5,21 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/test/cluster"
 )
+
+// Namespace makes a namespace.
+func Namespace(t testing.TB, client kubernetes.Interface, name string) {
+	t.Helper()
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // Account waits for a namespace's service account, without which admission refuses pods.
 func Account(t testing.TB, client kubernetes.Interface, namespace string) {
