@@ -176,8 +176,8 @@ func Switch(name string, on bool, description string) *Setting {
 // On reports whether the setting, a [Switch], is on.
 func (s *Setting) On(c *Call) bool { return s.Get(c) == "true" }
 
-// Refused returns why the plugin doesn't take the settings: a [Switch] that is neither on nor off, or what [Plugin.Check]
-// says; nil: it takes them.
+// Refused returns why the plugin doesn't take the settings: a [Switch] that is neither on nor off, or what
+// [Plugin.Check] says; nil: it takes them.
 func (p *Plugin) Refused(v *Settings) error {
 	for _, s := range p.Settings {
 		if text := s.In(v); s.isSwitch && text != "true" && text != "false" {
