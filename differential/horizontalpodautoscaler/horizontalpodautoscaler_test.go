@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 	_ "unsafe" // for go:linkname
@@ -11,9 +12,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
 	upstream "k8s.io/kubernetes/pkg/controller/podautoscaler"
@@ -133,13 +137,36 @@ func made(e *native.Env) (*native.Made, error) {
 
 	c := upstream.NewHorizontalController(e.Context, e.Client.CoreV1(), scales, e.Client.AutoscalingV2(), mapper,
 		upstreammetrics.NewRESTMetricsClient(resources, custom_metrics.NewForConfig(e.Config, mapper, versions), external),
-		e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), e.Informers.Core().V1().Pods(),
+		e.Informers.Autoscaling().V2().HorizontalPodAutoscalers(), living{e.Informers.Core().V1().Pods()},
 		syncPeriod, stabilization, tolerance, cpuInitialization, readinessDelay)
 	monitor.DesiredReplicasCount.Reset()
 	return &native.Made{Controller: c, Every: syncPeriod, Process: func(ctx context.Context) bool {
 		versions.Invalidate()
 		return process(c, ctx)
 	}}, nil
+}
+
+// living shows upstream's controller no pods that have ended: the plugin does what upstream's would do without them, as
+// the row on them says.
+type living struct{ coreinformers.PodInformer }
+
+func (l living) Lister() corelisters.PodLister { return livingPods{l.PodInformer.Lister()} }
+
+type livingPods struct{ corelisters.PodLister }
+
+func (l livingPods) Pods(namespace string) corelisters.PodNamespaceLister {
+	return livingPodsOf{l.PodLister.Pods(namespace)}
+}
+
+type livingPodsOf struct{ corelisters.PodNamespaceLister }
+
+func (l livingPodsOf) List(s labels.Selector) ([]*corev1.Pod, error) {
+	all, err := l.PodNamespaceLister.List(s)
+	return slices.DeleteFunc(all, ended), err
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // wait lets time go on by about as much as what autoscalers count in.
@@ -152,10 +179,10 @@ func wait(r *world.Rand, _ *api.Cluster) (string, error) {
 // What upstream picks at random: of several autoscalers that scale the same pods any two, where ours names itself and
 // another; and the first of the pods, in the order of a map, whose request isn't known.
 var (
-	ambiguous = regexp.MustCompile(`(controlled by more than one HPA) \(e\.g\. \[.*?\]\)`)
+	ambiguous = regexp.MustCompile(`(controlled by more than one HPA \(e\.g\. \[\w+/)hpa-\d (\w+/)hpa-\d\]\)`)
 	requestOf = regexp.MustCompile(`missing (pod-level )?request for \S+ in (container \S+ of )?Pod [a-z0-9-]+|container \S+ not found in Pod [a-z0-9-]+`)
 )
 
 func normal(line string) string {
-	return requestOf.ReplaceAllString(ambiguous.ReplaceAllString(line, "$1"), "no request of a pod")
+	return requestOf.ReplaceAllString(ambiguous.ReplaceAllString(line, "$1* $2*])"), "no request of a pod")
 }

@@ -147,7 +147,7 @@ func selected(r *world.Rand, c *api.Cluster, query url.Values) (names []string) 
 	}
 	for _, o := range all {
 		p := o.(*corev1.Pod)
-		if selector.Matches(labels.Set(p.Labels)) != r.One(8) {
+		if selector.Matches(labels.Set(p.Labels)) != r.One(8) && !ended(p) { // nothing measures one that has ended
 			names = append(names, p.Name)
 		}
 	}

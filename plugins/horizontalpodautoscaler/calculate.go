@@ -166,11 +166,18 @@ func (r *run) groupPods(samples []sample, name corev1.ResourceName) (g groups, e
 	if len(r.pods) == 0 {
 		return g, sdk.Errors("no pods returned by selector while calculating replica count")
 	}
+
 	dropped := make([]bool, len(samples))
+	for _, p := range r.ended {
+		if i, found := findSample(samples, p.Name); found {
+			dropped[i] = true
+		}
+	}
+
 	for _, p := range r.pods {
 		i, found := findSample(samples, p.Name)
 		switch {
-		case p.Deleting() || p.Status.Phase == corev1.PodFailed:
+		case p.Deleting():
 		case p.Status.Phase == corev1.PodPending:
 			g.unready = append(g.unready, sample{pod: p.Name})
 		case !found:
@@ -234,13 +241,23 @@ func (r *run) byRatio(ratio float64) (int32, error) {
 	return ceilReplicas(ratio * float64(ready)), nil
 }
 
-// byAverage computes replicas from how much of something there should be for each, and returns how much there is.
+// byAverage computes replicas from how much of something there should be for each, and returns how much there is. While
+// a roll-out lasts there are more replicas than the spec says: where both numbers are within the tolerance the spec
+// keeps its own, and a surplus isn't made its own.
 func (r *run) byAverage(value, target int64) (replicas int32, average int64) {
-	replicas = r.target.Status.Replicas
-	each := float64(value) / float64(replicas)
-	if !r.tolerance.includes(float64(value) / (float64(target) * float64(replicas))) {
-		replicas = ceilReplicas(float64(value) / float64(target))
+	within := func(replicas int32) bool {
+		return r.tolerance.includes(float64(value) / (float64(target) * float64(replicas)))
 	}
+
+	wanted, there := ceilReplicas(float64(value)/float64(target)), r.target.Status.Replicas
+	switch replicas = r.target.Spec.Replicas; {
+	case !within(there):
+		replicas = wanted
+	case !within(replicas):
+		replicas = min(wanted, there)
+	}
+
+	each := float64(value) / float64(there)
 	if each = math.Ceil(each); each >= math.MaxInt64 || float64(value) >= math.MaxInt64 {
 		return replicas, math.MaxInt64
 	}

@@ -63,7 +63,8 @@ type run struct {
 
 	target   *scale.Scale
 	selector string // the target's pods
-	pods     []*Pod
+	pods     []*Pod // those that it selects
+	ended    []*Pod // apart from these, which have ended
 }
 
 func sync(c *sdk.Call) error {

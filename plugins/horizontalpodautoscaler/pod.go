@@ -62,6 +62,11 @@ type PodCondition struct {
 
 var podKind = resource.Of[Pod]{Info: podInfo}
 
+// ended reports whether nothing of the pod runs any more, nor will.
+func (p *Pod) ended() bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
 // readyCondition returns the pod's condition Ready, nil where it has none.
 func (p *Pod) readyCondition() *PodCondition {
 	for i := range p.Status.Conditions {

@@ -13,7 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/labels"
 )
 
-// fetchPods gets the target's pods. An autoscaler publishes the selector of its target, so that each can see whether
+// fetchPods gets the target's pods, and apart from them those that its selector matches and that have ended, as a Job's
+// do: they share no load. An autoscaler publishes the selector of its target, so that each can see whether
 // others scale the same pods.
 func (r *run) fetchPods() error {
 	r.selector = r.target.Status.Selector
@@ -29,8 +30,15 @@ func (r *run) fetchPods() error {
 	}
 	r.publish(selector)
 
-	r.pods = pods.Ask(r.c, abi.Ask{Namespace: r.hpa.Namespace,
-		Selector: wire.Append(nil, unsafe.Pointer(selector), &metav1.LabelSelectorTable)})
+	for _, p := range pods.Ask(r.c, abi.Ask{Namespace: r.hpa.Namespace,
+		Selector: wire.Append(nil, unsafe.Pointer(selector), &metav1.LabelSelectorTable)}) {
+		if p.ended() {
+			r.ended = append(r.ended, p)
+		} else {
+			r.pods = append(r.pods, p)
+		}
+	}
+
 	var kinds []wire.StringMap // replicas mostly have the same labels
 	for _, p := range r.pods {
 		if n := len(kinds); n == 0 || !wire.EqualMaps(kinds[n-1], p.Labels) {
