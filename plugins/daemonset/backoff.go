@@ -1,6 +1,7 @@
 package daemonset
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +20,11 @@ const (
 // backoff is when the failed pods of nodes may be replaced again. Each generation of the DaemonSet begins anew; of
 // others than the one that was observed last it is known where they still wait, should somebody set the status back. It
 // is kept as text: a generation in a line, then in each a node, its delay and the time of its last replacement, both in
-// nanoseconds.
+// nanoseconds; and in the last one, behind a >, the node that is the next to get a pod where one was refused.
 type backoff struct {
 	generation int64
 	nodes      []delayed
+	next       string
 	changed    bool
 }
 
@@ -40,6 +42,10 @@ func loadBackoff(c *sdk.Call, generation int64) backoff {
 	for rest := string(c.State()); rest != ""; {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
+		if next, ok := strings.CutPrefix(line, ">"); ok {
+			b.next = next
+			continue
+		}
 		node, times, entry := strings.Cut(line, " ")
 		if !entry {
 			of, _ = decimal.Parse(line)
@@ -82,13 +88,30 @@ func (b *backoff) nextDelay(node string, now metav1.Time) time.Duration {
 	return 0
 }
 
+// takeTurns has the places begin with the one that is next: those before it have been tried. So one where a pod is
+// refused again and again, by a policy for its node, keeps no other from getting its own.
+func (b *backoff) takeTurns(places []*place) []*place {
+	for i, at := range places {
+		if at.name >= b.next {
+			return append(slices.Clip(places[i:]), places[:i]...)
+		}
+	}
+	return places
+}
+
+// giveTurn notes which of the places is next when so many of them have been tried, the last of these in vain.
+func (b *backoff) giveTurn(places []*place, tried int, failed bool) {
+	next := ""
+	if failed && tried < len(places) {
+		next = places[tried].name
+	}
+	b.changed = b.changed || next != b.next
+	b.next = next
+}
+
 // saveState keeps it for the next sync.
 func (b *backoff) saveState(c *sdk.Call) {
 	if !b.changed {
-		return
-	}
-	if len(b.nodes) == 0 {
-		c.SetState(nil)
 		return
 	}
 
@@ -100,6 +123,9 @@ func (b *backoff) saveState(c *sdk.Call) {
 		text = append(append(text, x.node...), ' ')
 		text = append(strconv.AppendInt(text, x.delay, 10), ' ')
 		text = append(strconv.AppendInt(text, x.last, 10), '\n')
+	}
+	if b.next != "" {
+		text = append(append(append(text, '>'), b.next...), '\n')
 	}
 	c.SetState(text)
 }

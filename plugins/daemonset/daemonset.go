@@ -129,8 +129,8 @@ func sync(c *sdk.Call) error {
 // each.
 func (d *daemon) proceed() error {
 	d.backoff = loadBackoff(d.c, d.ds.Status.ObservedGeneration)
+	defer d.backoff.saveState(d.c)
 	create, remove := d.planPods()
-	d.backoff.saveState(d.c)
 	settled, err := d.writePods(create, remove)
 	if err != nil {
 		return err
@@ -156,12 +156,14 @@ const burst = 250
 func (d *daemon) writePods(create []*place, remove []*corev1.Pod) (settled bool, failure error) {
 	settled = len(remove) == 0
 	if n := min(len(create), burst); n > 0 {
+		create = d.backoff.takeTurns(create)
 		pods := make([]*corev1.Pod, n)
 		for i := range pods {
 			pods[i] = d.newPod(create[i].name)
 		}
-		var created int
-		created, _, failure = pod.CreateCounted(d.c, d.ds, pods)
+		var created, refused int
+		created, refused, failure = pod.CreateCounted(d.c, d.ds, pods)
+		d.backoff.giveTurn(create, created+refused, failure != nil)
 		if created == n {
 			d.assumePods(create[:n])
 		} else {
