@@ -35,14 +35,13 @@ func (s *Subject) newFault(r *world.Rand) *fault {
 }
 
 // refusing is the share of the worlds in which some objects are refused for ever, one of so many, where the environment
-// doesn't say that they are in all, of whatever subject (REFUSE=1).
+// doesn't say that they are in all (REFUSE=1).
 const refusing = 8
 
 // forever picks whether there are objects that are refused as long as a world lasts, in every sync, as by a policy of
 // admission; and which writes of which objects. The others are what a controller must get to all the same.
 func (s *Subject) forever(x *script) *fault {
-	share := s.Refuses && x.seed%refusing == 0
-	if len(s.Faults) == 0 || !share && os.Getenv("REFUSE") == "" {
+	if len(s.Faults) == 0 || x.seed%refusing != 0 && os.Getenv("REFUSE") == "" {
 		return nil
 	}
 	f := s.newFault(world.NewRand(x.seed*1000 + 999))

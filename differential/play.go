@@ -39,6 +39,7 @@ type Difference struct {
 	Text    string
 
 	late    bool   // the caches were
+	rested  bool   // they were compared at rest, though the subject isn't otherwise
 	did     string // by upstream's controller
 	now     time.Time
 	objects func() []runtime.Object // as the caches showed them
@@ -339,6 +340,7 @@ func (p *play) difference(kind, key, text string) *Difference {
 	return &Difference{
 		Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text,
 		now: time.Now().UTC(), past: slices.Clone(p.past), late: p.subject.late,
+		rested:  p.subject.late || p.inOrderOfChance(),
 		objects: func() []runtime.Object { return objectsOf(found) },
 	}
 }

@@ -60,9 +60,8 @@ func subject() *differential.Subject {
 			differential.Delete(sets),
 			differential.Vanish(sets),
 		},
-		Faults:  []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
-		Refuses: true,
-		Alike:   alike,
+		Faults: []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
+		Alike:  alike,
 
 		ExplainSync: strangers,
 	}

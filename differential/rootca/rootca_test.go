@@ -56,8 +56,7 @@ func subject(bundle string) *differential.Subject {
 			differential.Vanish(configMaps),
 			differential.Vanish(configMaps),
 		),
-		Faults:  []string{"create configmaps", "update configmaps"},
-		Refuses: true,
+		Faults: []string{"create configmaps", "update configmaps"},
 	}
 }
 
