@@ -72,5 +72,18 @@ func (c *Controller) Slow() (keys int, longest *Stuck) {
 	return len(all), &x
 }
 
+// Unsettled is how many keys have a write of which nobody knows whether it was done; longest is the one that has had it
+// for longest, nil if none has.
+func (c *Controller) Unsettled() (keys int, longest *Stuck) {
+	w := c.Current().Writer
+	open := w.UnsettledKeys()
+	for k, since := range open {
+		if longest == nil || since.Before(longest.Since) {
+			longest = &Stuck{Key: k.String(), State: Unsettled, Since: since, WaitsFor: w.Unsettled(k)}
+		}
+	}
+	return len(open), longest
+}
+
 // Away returns how many syncs wait for the API server without a worker, and how many were ended for others so far.
 func (c *Controller) Away() (now, ended int) { return c.awaited.Away() }

@@ -85,8 +85,9 @@ func (i *inspector) scrape() metrics.Scrape {
 		now.Held[h.name] = heldBy(h.limits.memory)
 		for _, x := range h.slots.all() {
 			away, _ := x.Away()
+			unsettled, _ := x.Unsettled()
 			now.Controllers = append(now.Controllers, metrics.ControllerScrape{Name: x.Name(), Aside: x.Aside(),
-				Degraded: x.Degraded() != nil, Away: away})
+				Degraded: x.Degraded() != nil, Away: away, Unsettled: unsettled})
 		}
 	}
 	if failed, ok := i.stores.monitors.errorCount(); ok {
@@ -121,6 +122,7 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 	c.Causes = s.Causes()
 	c.Restless, c.Hastiest = s.Restless()
 	c.Slow, c.Slowest = s.Slow()
+	c.Unsettled, c.OldestUnsettled = s.Unsettled()
 	if p := s.ResyncPeriod(); p > 0 {
 		c.Resync = p.Round(time.Second).String()
 	}

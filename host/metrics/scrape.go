@@ -28,6 +28,8 @@ type ControllerScrape struct {
 	Aside    int // keys that are set aside
 	Degraded bool
 	Away     int // syncs that wait for the API server without a worker
+	// Unsettled is how many keys have a write of which nobody knows whether it was done.
+	Unsettled int
 }
 
 // Look registers the metrics that are looked up at each scrape, by now.
@@ -43,6 +45,7 @@ type looked struct {
 	objects, bytes, synced, queued, version scraped // by resource
 	droppedLogBytes, missingImages, build   scraped
 	held, away, unlisted, aside, degraded   scraped
+	unsettled                               scraped
 }
 
 func newLooked(f *families) looked {
@@ -67,6 +70,9 @@ func newLooked(f *families) looked {
 			"Bytes that are held on a plugin's behalf, of plugins[].budget.memory, by what for.", "plugin", "use"),
 		away: f.scraped(gauge, "windlass_syncs_without_worker",
 			"Syncs that have given their worker back until the API server answers them.", "controller"),
+		unsettled: f.scraped(gauge, "windlass_keys_unsettled",
+			"Keys with a write of which nobody knows yet whether it was done, because the API server hasn't answered it, or "+
+				"oddly.", "controller"),
 		missingImages: f.scraped(gauge, "windlass_missing_images",
 			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
 		aside: f.scraped(gauge, "windlass_keys_set_aside",
@@ -87,7 +93,7 @@ func newLooked(f *families) looked {
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	l := c.looked
 	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes,
-		l.held, l.away, l.missingImages, l.build, l.unlisted, l.aside, l.degraded} {
+		l.held, l.away, l.missingImages, l.build, l.unlisted, l.aside, l.degraded, l.unsettled} {
 
 		to <- x.desc
 	}
@@ -120,6 +126,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		l.aside.give(to, float64(c.Aside), c.Name)
 		l.degraded.give(to, boolValue(c.Degraded), c.Name)
 		l.away.give(to, float64(c.Away), c.Name)
+		l.unsettled.give(to, float64(c.Unsettled), c.Name)
 	}
 	l.missingImages.give(to, float64(now.MissingImages))
 	if now.Unlisted != nil {

@@ -20,7 +20,7 @@ func TestLook(t *testing.T) {
 		},
 		DroppedLogBytes: map[string]int64{"p": 5},
 		MissingImages:   1,
-		Controllers:     []ControllerScrape{{Name: "c", Aside: 3, Degraded: true, Away: 4}},
+		Controllers:     []ControllerScrape{{Name: "c", Aside: 3, Degraded: true, Away: 4, Unsettled: 2}},
 	}
 	r := prometheus.NewRegistry()
 	New(r).Look(func() Scrape { return now })
@@ -28,6 +28,7 @@ func TestLook(t *testing.T) {
 	shown := []string{"windlass_cache_objects", "windlass_cache_bytes", "windlass_cache_synced", "informer_queued_items",
 		"informer_store_resource_version", "windlass_dropped_log_bytes_total", "windlass_missing_images",
 		"windlass_keys_set_aside", "windlass_controller_degraded", "windlass_syncs_without_worker",
+		"windlass_keys_unsettled",
 		"garbagecollector_controller_resources_sync_error_total"}
 	values := func() string {
 		t.Helper()
@@ -48,7 +49,8 @@ windlass_dropped_log_bytes_total p 5
 windlass_missing_images 1
 windlass_keys_set_aside c 3
 windlass_controller_degraded c 1
-windlass_syncs_without_worker c 4`
+windlass_syncs_without_worker c 4
+windlass_keys_unsettled c 2`
 	if got := values(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

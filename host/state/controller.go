@@ -44,6 +44,10 @@ type ControllerStatus struct {
 	// Slow is how many keys have been syncing for more than half a minute; Slowest is the one that has been for longest.
 	Slow    int               `json:"slow,omitempty"`
 	Slowest *controller.Stuck `json:"slowest,omitempty"`
+	// Unsettled is how many keys have a write of which nobody knows whether it was done; OldestUnsettled is the one that
+	// has had it for longest.
+	Unsettled       int               `json:"unsettled,omitempty"`
+	OldestUnsettled *controller.Stuck `json:"oldestUnsettled,omitempty"`
 	// Last is the last failure, of whichever key.
 	Last   *controller.Problem `json:"last,omitempty"`
 	Syncs  Syncs               `json:"syncs"`

@@ -133,6 +133,12 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 		add(Warning, what, "Other keys go on meanwhile. Where it waits for the API server, look for a webhook that hangs. "+
 			"windlass get keys --controller "+c.Name)
 	}
+	if x := c.OldestUnsettled; x != nil {
+		what := fmt.Sprintf("%s with a write of which it isn't known whether it was done, the longest %s (%s)",
+			counted(c.Unsettled, "key"), cmp.Or(x.Key, onlyKey), strings.Join(x.WaitsFor, "; "))
+		add(Warning, what, "Until it is known such a key makes and deletes no other object of that resource; all else goes "+
+			"on. The API server hasn't answered, or oddly. windlass get keys --controller "+c.Name)
+	}
 	if c.Differences > 0 {
 		add(Note, "its shadow answers differently: "+counted(c.Differences, "difference"),
 			"windlass get differences --controller "+c.Name)

@@ -26,6 +26,8 @@ func TestTroubles(t *testing.T) {
 				Key: "a/b", State: controller.Restless, Tries: 12, Error: "asks for the next sync in 1ns"}},
 			{Name: "waits", State: "Running", Slow: 2, Slowest: &controller.Stuck{Key: "a/b", State: controller.Syncing,
 				WaitsFor: []string{"the API server's answer to create v1/pods a/b-0 (for 31s)"}}},
+			{Name: "doubts", State: "Running", Unsettled: 1, OldestUnsettled: &controller.Stuck{Key: "a/b",
+				State: controller.Unsettled, WaitsFor: []string{"whether it was done: create v1/pods a/b-0"}}},
 			{Name: "bad", State: "Quarantined", Message: "trap"},
 			{Name: "ails", State: "Degraded", Message: "trap", Aside: 7},
 			{Name: "idle", State: "Idle", Message: "settings are missing"},
@@ -47,7 +49,7 @@ func TestTroubles(t *testing.T) {
 		}
 	}
 	want := "bad configuration, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
-		"warning hastes, warning waits, warning fails, warning old, warning full, note shadowed"
+		"warning hastes, warning waits, warning doubts, warning fails, warning old, warning full, note shadowed"
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}

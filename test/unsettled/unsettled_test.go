@@ -58,6 +58,10 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	cluster.Eventually(t, time.Minute, "syncs have ended without an answer", func() (bool, string) {
 		return isTold(settles) && isTold(restarts), string(m.Get(t, "/windlass/v1/keys"))
 	})
+	const doubt = "of which it isn't known whether it was done"
+	if status := string(m.Get(t, "/windlass/v1/status")); !strings.Contains(status, doubt) {
+		t.Errorf("the status tells of no such write: %s", status)
+	}
 	lost := f.Lost.Load()
 	cluster.Eventually(t, time.Minute, "later syncs have sent creates, too", func() (bool, int64) {
 		return f.Lost.Load() >= lost+4, f.Lost.Load() - lost
