@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/author/generate"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/host/sandbox"
@@ -70,6 +71,10 @@ func Build(ctx context.Context, o Options) (*Result, error) {
 	from := time.Now()
 	source, err := mainPackage(o.Folder)
 	if err != nil {
+		return nil, err
+	}
+
+	if err := generate.UpToDate(ctx, o.Folder); err != nil {
 		return nil, err
 	}
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/author/build"
+	"github.com/windlass-dev/windlass/author/generate"
 	"github.com/windlass-dev/windlass/author/scaffold"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
@@ -88,6 +89,26 @@ func TestNewPlugin(t *testing.T) {
 	}
 	if large.Debug != "" {
 		t.Errorf("std Go has the debug form %s", large.Debug)
+	}
+}
+
+// A type of a custom resource that has changed since its codec was generated isn't built: fields would get lost.
+func TestChangedTypes(t *testing.T) {
+	folder, _, err := scaffold.New(t.Context(), scaffold.Options{Name: "quota", Kind: "Quota", Group: "example.com",
+		Folder: filepath.Join(t.TempDir(), "quota"), Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := generate.UpToDate(t.Context(), folder); err != nil {
+		t.Fatalf("as generated: %v", err)
+	}
+
+	const old = "type QuotaStatus struct {\n"
+	replaceInFile(t, filepath.Join(folder, "api/v1/types.go"), old, old+"\tMore string `json:\"more\"`\n")
+	_, err = build.Build(t.Context(), build.Options{Folder: folder, TinyGo: compiler(t), Messages: io.Discard})
+	if err == nil || !strings.Contains(err.Error(), "have changed since") ||
+		!strings.Contains(err.Error(), "run windlass plugin generate "+folder) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -78,6 +78,37 @@ func Run(ctx context.Context, o Options) error {
 	return nil
 }
 
+// UpToDate returns an error that names the generated Go files in a folder's module that don't match the types beside
+// them: an object's fields would get lost. Definitions aren't looked at, which may be anywhere. Of types that can't be
+// read the compiler says more.
+func UpToDate(ctx context.Context, dir string) error {
+	module, err := moduleOf(dir)
+	if err != nil {
+		return nil
+	}
+	folders, err := apiFolders(module)
+	if err != nil || len(folders) == 0 {
+		return nil
+	}
+	files, err := Files(ctx, module, "")
+	if err != nil {
+		return nil
+	}
+
+	var stale []string
+	for name, content := range files {
+		if was, err := os.ReadFile(name); filepath.Base(name) == Filename && (err != nil || !bytes.Equal(was, content)) {
+			stale = append(stale, name)
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	slices.Sort(stale)
+	return fmt.Errorf("the types have changed since %s was generated: run windlass plugin generate %s",
+		strings.Join(stale, ", "), module)
+}
+
 // Files returns the generated files' content by their path, as seen from the working directory. Errors of the types are
 // [Problems].
 func Files(ctx context.Context, dir, crds string) (map[string][]byte, error) {

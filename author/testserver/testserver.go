@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/author/check"
+	"github.com/windlass-dev/windlass/author/generate"
 	"github.com/windlass-dev/windlass/author/guest"
 	"github.com/windlass-dev/windlass/host/plugins/module"
 	"github.com/windlass-dev/windlass/sdk/plugintest/pipe"
@@ -33,6 +34,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	if g.manifest, err = abi.DecodeManifest(b); err != nil {
 		return g.conn.Send(pipe.Error, []byte("the plugin's manifest: "+err.Error()))
+	}
+	if q.Do == "cases" || q.Do == "explore" { // once for all cases
+		if err := generate.UpToDate(ctx, "."); err != nil {
+			return g.conn.Send(pipe.Error, []byte(err.Error()))
+		}
 	}
 	result, err := check.Do(ctx, g, q)
 	if g.broken != nil {

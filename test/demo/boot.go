@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
@@ -132,5 +133,15 @@ func (p *platform) logTails() string {
 	return b.String()
 }
 
-func printHeading(format string, a ...any) { fmt.Printf("\n\033[1m"+format+"\033[0m\n", a...) }
+func printHeading(format string, a ...any) {
+	text := fmt.Sprintf(format, a...)
+	if isTerminal() {
+		text = "\033[1m" + text + "\033[0m"
+	}
+	fmt.Printf("\n%s\n", text)
+}
+
+// isTerminal reports whether somebody reads along: a file gets no escape codes, and nobody is waited for.
+func isTerminal() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
+
 func printNote(format string, a ...any)    { fmt.Printf("  "+format+"\n", a...) }

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
 )
 
 func main() {
@@ -38,7 +37,7 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("%w (logs: %s)", err, p.logTails())
 	}
 	fmt.Printf("\nDone in %.1f s.\n", time.Since(started).Seconds())
-	if term.IsTerminal(int(os.Stdout.Fd())) {
+	if isTerminal() {
 		fmt.Printf("The cluster stays up until Ctrl-C:\n\n  export KUBECONFIG=%s\n  kubectl get "+
 			"deployments,pods,endpointslices\n\n", p.kubeconfig)
 		<-ctx.Done()

@@ -46,7 +46,7 @@ func (p *platform) tellStory(ctx context.Context) error {
 			return web.Converged(ctx, 30, "web:1")
 		}},
 	} {
-		printHeading(c.title)
+		printHeading("%s", c.title)
 		p.before = p.figures(ctx)
 		t := time.Now()
 		if err := c.do(); err != nil {
