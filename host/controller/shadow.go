@@ -107,6 +107,7 @@ func (d *double) syncShadow(ctx context.Context, c *Controller, live *Version, o
 		d.turn.Witnesses = []syncer.Witness{own}
 	}
 
+	d.tape.Same = func(in, recorded []byte) bool { return d.performsSame(live, in, recorded) }
 	diverged := ""
 	answer, _, err := d.syncer.Call(ctx, func(_ context.Context, in []byte, p *abi.PerformRequest) ([]byte, error) {
 		left := d.tape.Left()
@@ -132,7 +133,7 @@ func (d *double) syncShadow(ctx context.Context, c *Controller, live *Version, o
 	case err == nil && o.Answer == nil:
 		text = "- " + veil.Error(o.Failed).Error() + "\n+ it answers\n"
 	case err == nil:
-		text = compare(live, d.Version, o.Answer, answer, veil, own)
+		text = d.compare(live, o.Answer, answer, veil, own)
 		if left := changingEffects(d.tape.Left()); text == "" && len(left) > 0 {
 			text = difference(live, d.Version, &abi.SyncResponse{Effects: left}, &abi.SyncResponse{}, veil, own)
 		}
@@ -170,15 +171,36 @@ func changingEffects(performs []record.Perform) (all []abi.Effect) {
 	})
 }
 
-// compare shows how two answers differ in what they want done; it is empty where they don't.
-func compare(live, shadow *Version, theirs, ours *abi.SyncResponse, veil, own *record.Veil) string {
+// compare shows how two answers differ in what they want done; it is empty where they don't. Where only the bytes
+// differ, because the versions read different fields, what would be written counts.
+func (d *double) compare(live *Version, theirs, ours *abi.SyncResponse, veil, own *record.Veil) string {
 	l, a := *theirs, *ours
 	l.State, l.KeepState, l.Metrics = nil, false, nil
 	a.State, a.KeepState, a.Metrics = nil, false, nil
 	if bytes.Equal(abi.AppendResponse(nil, &l), abi.AppendResponse(nil, &a)) {
 		return ""
 	}
-	return difference(live, shadow, &l, &a, veil, own)
+	lw, aw := l, a
+	lw.Effects, aw.Effects = d.written(live, l.Effects), d.written(d.Version, a.Effects)
+	if bytes.Equal(abi.AppendResponse(nil, &lw), abi.AppendResponse(nil, &aw)) {
+		return ""
+	}
+	return difference(live, d.Version, &l, &a, veil, own)
+}
+
+// written returns a version's effects as they would leave what the shadow's sync saw.
+func (d *double) written(v *Version, all []abi.Effect) []abi.Effect {
+	return v.Writer.Written(d.syncer.Snapshot(), all)
+}
+
+// performsSame reports whether a perform of the shadow's would write what the live version's did.
+func (d *double) performsSame(live *Version, in, recorded []byte) bool {
+	var ours, theirs abi.PerformRequest
+	if abi.DecodePerform(in, &ours) != nil || abi.DecodePerform(recorded, &theirs) != nil {
+		return false
+	}
+	ours.Effects, theirs.Effects = d.written(d.Version, ours.Effects), d.written(live, theirs.Effects)
+	return bytes.Equal(abi.AppendPerform(nil, &ours), abi.AppendPerform(nil, &theirs))
 }
 
 // answerAsks answers a perform that only asks for lazy views, which costs nothing and changes nothing.

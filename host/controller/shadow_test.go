@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	upstream "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/author/guest"
@@ -12,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/schema"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 	"github.com/windlass-dev/windlass/sdk"
@@ -77,18 +80,76 @@ func TestShadow(t *testing.T) {
 	}
 }
 
+// A shadow that reads more fields than the live version, and leaves them as they are, would write the same.
+func TestShadowOfMoreFields(t *testing.T) {
+	k := Key{Namespace: "n", Name: "k"}
+	around := configMapWorld(t, k)
+	object := around.(world)[configMaps][k.Name]
+	object.ResourceVersion = "7"
+	object.Raw = schematest.Marshal(t, &upstream.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.Namespace,
+		Name: k.Name, UID: "u", ResourceVersion: "7", Labels: map[string]string{"app": "web"}},
+		Data: map[string]string{"a": "1"}})
+
+	updates := func(change func(*corev1.ConfigMap)) func(*sdk.Call, *corev1.ConfigMap) error {
+		return func(c *sdk.Call, m *corev1.ConfigMap) error {
+			x := sdk.Clone(m)
+			change(x)
+			c.Add(sdk.Update(x))
+			return nil
+		}
+	}
+	nothing := func(*corev1.ConfigMap) {}
+	for name, x := range map[string]struct {
+		change func(*corev1.ConfigMap)
+		want   string // part of the difference; empty: there is none
+	}{
+		"leaves it":  {nothing, ""},
+		"changes it": {func(m *corev1.ConfigMap) { m.Labels.Set("app", "db") }, "+        app: db"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(Options{World: around}, versionReading(t, updates(nothing), "metadata.name", "data"))
+			defer c.queue.ShutDown()
+			var compared []*Difference
+			c.SetShadow(&Shadow{Version: versionReading(t, updates(x.change), "metadata.name", "metadata.labels", "data"),
+				Compared: func(d *Difference) { compared = append(compared, d) }})
+
+			c.Wake(k)
+			newWorker(c).syncNext(t.Context())
+			switch {
+			case len(compared) != 1:
+				t.Errorf("compared %d times", len(compared))
+			case x.want == "" && compared[0] != nil:
+				t.Errorf("they differ:\n%s", compared[0].Text)
+			case x.want != "" && (compared[0] == nil || !strings.Contains(compared[0].Text, x.want)):
+				t.Errorf("difference %+v, expected to read %q", compared[0], x.want)
+			}
+		})
+	}
+}
+
 // nativeVersion is a version of a controller whose keys are config maps.
 func nativeVersion(t testing.TB, do func(*sdk.Call) error) *Version {
 	t.Helper()
-	maps := sdk.Key(corev1.ConfigMaps).Fields("metadata.name")
+	return versionReading(t, func(c *sdk.Call, _ *corev1.ConfigMap) error { return do(c) }, "metadata.name")
+}
+
+// versionReading is a version of a controller whose keys are config maps, of which it reads these fields and may write
+// all.
+func versionReading(t testing.TB, do func(*sdk.Call, *corev1.ConfigMap) error, fields ...string) *Version {
+	t.Helper()
+	maps := sdk.Key(corev1.ConfigMaps).Fields(fields...)
 	g := guesttest.Native(&sdk.Plugin{Name: "p", Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{maps},
-		Sync: do}}})
+		Writes: sdk.Writes{corev1.ConfigMaps.Verbs("update")},
+		Sync: func(c *sdk.Call) error {
+			m, _ := maps.Get(c)
+			return do(c, m)
+		}}}})
 	m := &g.Manifest().Controllers[0]
 	plan, err := views.Compile(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}})
+	writer, err := effects.New(effects.Options{Controller: m, Config: &rest.Config{}, Seen: plan.Seen})
 	if err != nil {
 		t.Fatal(err)
 	}
