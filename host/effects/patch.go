@@ -37,6 +37,9 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	} else {
 		r.ContentType = string(patchTypes[e.Patch])
 		version, uid := expected(e, b, abi.PreconditionNone)
+		if version+uid == "" {
+			uid = s.slowUID(ctx, e, res, r, b)
+		}
 		if mine.version, mine.uid = version, uid; version+uid != "" {
 			mine.name = e.Name
 		}

@@ -65,9 +65,12 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	k.scale, k.metadata = false, res.Partial
 	b := s.bases.find(k)
 	version, uid := expected(e, b, abi.PreconditionUID)
-	options := deleteOptions(e, version, uid)
 	r := s.request(e, res, "DELETE", "delete")
 	r.Params = nil // a delete's options are in its body
+	if version+uid == "" {
+		uid = s.slowUID(ctx, e, res, r, b)
+	}
+	options := deleteOptions(e, version, uid)
 	if e.Kind == abi.EffectEvict {
 		r.Method, r.Verb, r.Subresource = "POST", "create", "eviction"
 		v := policyv1.Eviction{DeleteOptions: options}

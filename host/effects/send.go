@@ -89,15 +89,21 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 			a.unknown = start.Add(timeout + settleMargin)
 		}
 
-		if err != nil && r.Once && w.Outlast != nil && timeout < w.Timeout && time.Since(start) >= timeout-timeoutSlack &&
-			time.Now().Before(again) {
+		short := err != nil && w.Outlast != nil && timeout < w.Timeout && time.Since(start) >= timeout-timeoutSlack
+		if short {
+			w.slow.note(r, true)
+		}
+		if short && r.Once && time.Now().Before(again) {
 			// The time that the Lease leaves was too short: what a webhook is said to have failed by then is no answer either.
 			a.repeated = a.repeated || sent && v != definite
 			outlasting = true
-			w.slow.note(r, true)
 			w.log.V(2).Info("The lease left too little time for a write, sending it again with the time that the API server allows",
 				"request", r.String(), "err", err, "after", timeout)
 			continue
+		}
+
+		if short && !r.Once && r.Name != "" {
+			return a, err // it would be again: the next sync demands the object's UID
 		}
 
 		wait := time.Duration(0)

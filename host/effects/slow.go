@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/effects/apiserver"
+	"github.com/windlass-dev/windlass/host/effects/envelope"
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // slowFor is how long it is remembered that a write has outlasted the Lease.
@@ -41,6 +44,27 @@ func (s *slowWrites) has(r *apiserver.Request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Now().Before(s.until[placeOf(r)])
+}
+
+// slowUID returns the UID of the object of a write that demands neither a version nor a UID, where such writes have
+// outlasted the Lease lately: only one that can't be done twice gets more time than the Lease leaves. It is empty
+// elsewhere, and where there is no such object.
+func (s *Session) slowUID(ctx context.Context, e *abi.Effect, res *schema.Resource, r *apiserver.Request, b *base) string {
+	if s.w.Outlast == nil || !s.w.slow.has(r) {
+		return ""
+	}
+	if b != nil && b.uid != "" {
+		return b.uid
+	}
+	raw, err := s.w.readLive(ctx, res, e.Namespace, e.Name)
+	if err != nil {
+		return "" // the write itself meets the same
+	}
+	m, err := envelope.ReadMeta(raw)
+	if err != nil {
+		return ""
+	}
+	return m.UID
 }
 
 // note notes that a write outlasts the Lease, or that it would no more have needed to.

@@ -9,6 +9,7 @@ import (
 
 	registrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -23,6 +24,44 @@ func (f *faults) timeouts() (all []string) {
 		all = append(all, r.URL.Query().Get("timeout"))
 	}
 	return all
+}
+
+// A patch that demands neither a version nor a UID outlasts the Lease, too, from the second attempt on: it demands the
+// UID of the object that is there.
+func TestOnClusterBlindPatchOutlastsLease(t *testing.T) {
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, func(o *Options) {
+		o.Lease = func(context.Context) (time.Duration, error) { return time.Second, nil }
+		o.Outlast = func(ctx context.Context) context.Context { return ctx }
+	})
+	made, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("patched", "1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhook.Start(t, w.kube, webhook.Webhook{Name: "slow-" + w.ns, Namespace: w.ns, Operation: registrationv1.Update,
+		Resource: "configmaps", Answer: webhook.After(3 * time.Second)})
+	cluster.Eventually(t, time.Minute, "the webhook is asked", func() (bool, any) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := w.kube.CoreV1().ConfigMaps(w.ns).Patch(ctx, made.Name, types.MergePatchType, []byte(`{"data":{"b":"1"}}`),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		return ctx.Err() != nil, err
+	})
+
+	patch := func() abi.Outcome {
+		w.proxy.loseRequests(0, 0)
+		all, err := w.beginSession().Perform(t.Context(), []abi.Effect{{Kind: abi.EffectPatch, Resource: "v1/configmaps",
+			Namespace: w.ns, Name: made.Name, Patch: abi.MergePatch, Object: []byte(`{"data":{"a":"2"}}`)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all[0]
+	}
+	if o := patch(); o.Code != abi.CodeFailed || fmt.Sprint(w.proxy.timeouts()) != "[1s]" {
+		t.Errorf("at first: %+v, timeouts %s", o, w.proxy.timeouts())
+	}
+	if o := patch(); o.Code != abi.CodeOK || w.configMaps()[0].Data["a"] != "2" {
+		t.Errorf("the next one: %+v, timeouts %s, %+v", o, w.proxy.timeouts(), w.configMaps())
+	}
 }
 
 // awaitWebhook waits until the API server asks the webhook, which holds a create up.
@@ -76,7 +115,10 @@ func TestOnClusterWriteOutlastsLease(t *testing.T) {
 
 	create := func() string {
 		w.proxy.loseRequests(0, 0)
-		w.requireOK(w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(ownedMap("made-", "1"))}))
+		all, err := w.beginSession().Perform(t.Context(), []abi.Effect{*w.create(ownedMap("made-", "1"))})
+		if err != nil || all[0].Code != abi.CodeOK {
+			return fmt.Sprint(all, err) // as while the API server hasn't heard yet that the webhook is gone
+		}
 		return fmt.Sprint(w.proxy.timeouts())
 	}
 	if got := create(); got != "[34s]" {
