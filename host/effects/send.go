@@ -89,7 +89,8 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 			a.unknown = start.Add(timeout + settleMargin)
 		}
 
-		short := err != nil && w.Outlast != nil && timeout < w.Timeout && time.Since(start) >= timeout-timeoutSlack
+		short := err != nil && r.Method != http.MethodGet && w.Outlast != nil && timeout < w.Timeout &&
+			time.Since(start) >= timeout-timeoutSlack
 		if short {
 			w.slow.note(r, true)
 		}
