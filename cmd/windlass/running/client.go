@@ -143,7 +143,8 @@ func (s *server) readResponse(ctx context.Context, method, path string, query ur
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", s.address, err)
 	case answer.StatusCode != http.StatusOK:
-		return nil, &statusError{s.address, answer.StatusCode, strings.TrimSpace(string(b[:min(len(b), 1024)]))}
+		text := s.addressed(strings.TrimSpace(string(b[:min(len(b), 1024)])))
+		return nil, &statusError{s.address, answer.StatusCode, text}
 	case len(b) > record.FileMax:
 		return nil, fmt.Errorf("%s: an answer of more than 1 GiB", s.address)
 	}

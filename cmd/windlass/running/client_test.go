@@ -1,10 +1,13 @@
 package running
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 )
 
 func TestServerAddress(t *testing.T) {
@@ -17,6 +20,22 @@ func TestServerAddress(t *testing.T) {
 		if err := a.Set(text); a.address != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", text, a.address, err)
 		}
+	}
+}
+
+// What a windlass says of a mistake has commands that ask the same one.
+func TestHintsOfErrors(t *testing.T) {
+	server := runningtest.Known(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `no controller "x" runs here: see windlass get controllers`, http.StatusNotFound)
+	}))
+	c := &cobra.Command{}
+	s := serverFlags(c)
+	if err := c.ParseFlags([]string{"--server", server}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.get(t.Context(), "/", nil)
+	if err == nil || !strings.Contains(err.Error(), "see windlass get controllers --server "+server) {
+		t.Error(err)
 	}
 }
 

@@ -2,6 +2,7 @@ package running
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ It shows the contents of objects, except for the data of Secrets: the user must 
 			}
 			s, err := selectSync(f, append(args, "")[1], back)
 			if err != nil {
-				return err
+				return errors.New(from.addressed(err.Error()))
 			}
 			if output == "golden" {
 				return printCase(cmd, f, s)
