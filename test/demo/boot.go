@@ -144,4 +144,4 @@ func printHeading(format string, a ...any) {
 // isTerminal reports whether somebody reads along: a file gets no escape codes, and nobody is waited for.
 func isTerminal() bool { return term.IsTerminal(int(os.Stdout.Fd())) }
 
-func printNote(format string, a ...any)    { fmt.Printf("  "+format+"\n", a...) }
+func printNote(format string, a ...any) { fmt.Printf("  "+format+"\n", a...) }
