@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,25 +46,12 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 
-	var stale []string
-	for name, content := range files {
-		was, err := os.ReadFile(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err != nil || !bytes.Equal(was, content) {
-			stale = append(stale, name)
-		}
+	stale, err := staleFiles(files)
+	if err != nil {
+		return err
 	}
-
-	slices.Sort(stale)
 	if o.Check {
-		if len(stale) > 0 {
-			return fmt.Errorf("generated files don't match the types: %s: run windlass plugin generate %s", strings.Join(stale,
-				", "),
-				o.Dir)
-		}
-		return nil
+		return staleError(stale, o.Dir)
 	}
 
 	for _, name := range stale {
@@ -95,18 +83,36 @@ func UpToDate(ctx context.Context, dir string) error {
 		return nil
 	}
 
-	var stale []string
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return filepath.Base(name) != Filename })
+	stale, err := staleFiles(files)
+	if err != nil {
+		return err
+	}
+	return staleError(stale, module)
+}
+
+// staleFiles returns the names of the files that haven't the content that they should have.
+func staleFiles(files map[string][]byte) (stale []string, err error) {
 	for name, content := range files {
-		if was, err := os.ReadFile(name); filepath.Base(name) == Filename && (err != nil || !bytes.Equal(was, content)) {
+		was, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err != nil || !bytes.Equal(was, content) {
 			stale = append(stale, name)
 		}
 	}
+	slices.Sort(stale)
+	return stale, nil
+}
+
+// staleError says what to do about stale files; nil: there are none.
+func staleError(stale []string, dir string) error {
 	if len(stale) == 0 {
 		return nil
 	}
-	slices.Sort(stale)
-	return fmt.Errorf("the types have changed since %s was generated: run windlass plugin generate %s",
-		strings.Join(stale, ", "), module)
+	return fmt.Errorf("generated files don't match the types: %s: run windlass plugin generate %s",
+		strings.Join(stale, ", "), dir)
 }
 
 // Files returns the generated files' content by their path, as seen from the working directory. Errors of the types are

@@ -35,6 +35,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if g.manifest, err = abi.DecodeManifest(b); err != nil {
 		return g.conn.Send(pipe.Error, []byte("the plugin's manifest: "+err.Error()))
 	}
+
 	if q.Do == "cases" || q.Do == "explore" { // once for all cases
 		if err := generate.UpToDate(ctx, "."); err != nil {
 			return g.conn.Send(pipe.Error, []byte(err.Error()))
