@@ -39,6 +39,7 @@ func TestShadow(t *testing.T) {
 	ask := func(c *sdk.Call) error { _, err := c.Facts("n", "term"); return err }
 	says := func(text string) step { return func(*sdk.Call) error { return errors.New(text) } }
 	panics := func(*sdk.Call) error { panic("it panics") }
+
 	for name, x := range map[string]struct {
 		live, shadow step
 		want         string // part of the difference; empty: there is none
@@ -56,24 +57,8 @@ func TestShadow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := Key{Namespace: "n", Name: "k"}
-			around := configMapWorld(t, k)
-			c := New(Options{World: around}, nativeVersion(t, x.live))
-			defer c.queue.ShutDown()
-			var compared []*Difference
-			s := &Shadow{Version: nativeVersion(t, x.shadow), Compared: func(d *Difference) { compared = append(compared, d) }}
-			c.SetShadow(s)
-
-			c.Wake(k)
-			newWorker(c).syncNext(t.Context())
-			switch {
-			case len(compared) != 1:
-				t.Errorf("compared %d times", len(compared))
-			case x.want == "" && compared[0] != nil:
-				t.Errorf("they differ:\n%s", compared[0].Text)
-			case x.want != "" && (compared[0] == nil || !strings.Contains(compared[0].Text, x.want)):
-				t.Errorf("difference %+v, expected to read %q", compared[0], x.want)
-			}
-			if err := s.Version.Drain(t.Context()); err != nil {
+			s := expectShadow(t, configMapWorld(t, k), k, nativeVersion(t, x.live), nativeVersion(t, x.shadow), x.want)
+			if err := s.Drain(t.Context()); err != nil {
 				t.Errorf("the shadow is in use after its sync: %v", err)
 			}
 		})
@@ -90,41 +75,53 @@ func TestShadowOfMoreFields(t *testing.T) {
 		Name: k.Name, UID: "u", ResourceVersion: "7", Labels: map[string]string{"app": "web"}},
 		Data: map[string]string{"a": "1"}})
 
-	updates := func(change func(*corev1.ConfigMap)) func(*sdk.Call, *corev1.ConfigMap) error {
+	type doing = func(*sdk.Call, *corev1.ConfigMap) error
+	returns := func(c *sdk.Call, m *corev1.ConfigMap) error { c.Add(sdk.Update(m)); return nil }
+	performs := func(c *sdk.Call, m *corev1.ConfigMap) error { return c.Do(sdk.Update(m)) }
+	labels := func(do doing) doing {
 		return func(c *sdk.Call, m *corev1.ConfigMap) error {
-			x := sdk.Clone(m)
-			change(x)
-			c.Add(sdk.Update(x))
-			return nil
+			m = sdk.Clone(m)
+			m.Labels.Set("app", "db")
+			return do(c, m)
 		}
 	}
-	nothing := func(*corev1.ConfigMap) {}
+
+	const label = "    app: db"
 	for name, x := range map[string]struct {
-		change func(*corev1.ConfigMap)
-		want   string // part of the difference; empty: there is none
+		live, shadow doing
+		want         string // part of the difference; empty: there is none
 	}{
-		"leaves it":  {nothing, ""},
-		"changes it": {func(m *corev1.ConfigMap) { m.Labels.Set("app", "db") }, "+        app: db"},
+		"returns it as it is":  {returns, returns, ""},
+		"returns it changed":   {returns, labels(returns), label},
+		"performs it as it is": {performs, performs, ""},
+		"performs it changed":  {performs, labels(performs), label},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := New(Options{World: around}, versionReading(t, updates(nothing), "metadata.name", "data"))
-			defer c.queue.ShutDown()
-			var compared []*Difference
-			c.SetShadow(&Shadow{Version: versionReading(t, updates(x.change), "metadata.name", "metadata.labels", "data"),
-				Compared: func(d *Difference) { compared = append(compared, d) }})
-
-			c.Wake(k)
-			newWorker(c).syncNext(t.Context())
-			switch {
-			case len(compared) != 1:
-				t.Errorf("compared %d times", len(compared))
-			case x.want == "" && compared[0] != nil:
-				t.Errorf("they differ:\n%s", compared[0].Text)
-			case x.want != "" && (compared[0] == nil || !strings.Contains(compared[0].Text, x.want)):
-				t.Errorf("difference %+v, expected to read %q", compared[0], x.want)
-			}
+			expectShadow(t, around, k, versionReading(t, x.live, "metadata.name", "data"),
+				versionReading(t, x.shadow, "metadata.name", "metadata.labels", "data"), x.want)
 		})
 	}
+}
+
+// expectShadow syncs a key, and expects a difference of the shadow's that reads so; empty: none.
+func expectShadow(t *testing.T, around views.World, k Key, live, shadow *Version, want string) *Version {
+	t.Helper()
+	c := New(Options{World: around}, live)
+	defer c.queue.ShutDown()
+	var compared []*Difference
+	c.SetShadow(&Shadow{Version: shadow, Compared: func(d *Difference) { compared = append(compared, d) }})
+
+	c.Wake(k)
+	newWorker(c).syncNext(t.Context())
+	switch {
+	case len(compared) != 1:
+		t.Errorf("compared %d times", len(compared))
+	case want == "" && compared[0] != nil:
+		t.Errorf("they differ:\n%s", compared[0].Text)
+	case want != "" && (compared[0] == nil || !strings.Contains(compared[0].Text, want)):
+		t.Errorf("difference %+v, expected to read %q", compared[0], want)
+	}
+	return shadow
 }
 
 // nativeVersion is a version of a controller whose keys are config maps.
