@@ -163,8 +163,12 @@ func (a *apart) compare() *Difference {
 	if a.subject.Explain != nil {
 		text += a.subject.Explain(a.before, text)
 	}
+	deed := a.deed
+	if f := a.subject.forever(a.script); f != nil {
+		deed += ", " + f.String()
+	}
 	return &Difference{
-		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: a.deed, Kind: "end", Text: text,
+		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: deed, Kind: "end", Text: text,
 		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"),
 		objects: func() []runtime.Object { return a.before },
 	}

@@ -13,8 +13,8 @@ import (
 type Known struct {
 	Controller string `json:"controller"`
 	// Kind is sync, wake, answer, metrics, end, panic (of upstream's controller) or rest (the plugin goes on and on, and
-	// upstream's doesn't); late is either of the first two where caches are late, or where it is chance what comes before a
-	// write that is refused for ever.
+	// upstream's doesn't); late is either of the first two where caches are late, or where it is chance what comes before
+	// a write that is refused for ever.
 	Kind string `json:"kind"`
 	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n.
 	Match string `json:"match"`

@@ -39,7 +39,7 @@ type Difference struct {
 	Text    string
 
 	late    bool   // the caches were
-	rested  bool   // they were compared at rest, though the subject isn't otherwise
+	rested  bool   // chance decides what each comes to: caches were late, or something is refused for ever
 	did     string // by upstream's controller
 	now     time.Time
 	objects func() []runtime.Object // as the caches showed them

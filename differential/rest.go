@@ -271,7 +271,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	}
 	text := differ(x.a, x.b)
 	// Where caches are late, whether the last sync of several fails, and when it wants the next to be, hangs on what each
-	// saw; so it does on the order in which upstream's comes to what is refused for ever, and on which attempt is the last.
+	// saw; so it does on the order in which upstream's comes to what is refused for ever, and on which attempt is the
+	// last.
 	if (p.subject.late || p.forever != nil) && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
 		text = ""
 	}

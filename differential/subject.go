@@ -58,7 +58,8 @@ type Subject struct {
 	// do.
 	Deeds []Deed
 	// Faults are the writes that may fail, such as "create pods"; where upstream's controller stops at the first of
-	// several in an order by chance, "all create pods". In a share of the worlds one is refused for ever, for some objects.
+	// several in an order by chance, "all create pods". In a share of the worlds one is refused for ever, for some
+	// objects.
 	Faults []string
 	// Told says what an object is told apart from others by, of which some are refused for ever in a share of the worlds,
 	// where it isn't its name: such as the node of a DaemonSet's pod. Nil, or "": by its name. With one, the two are
