@@ -394,6 +394,8 @@ func TestOnClusterRefusals(t *testing.T) {
 			"it changes data[k] without having seen all of it"},
 		"unseen": {named(abi.Effect{Kind: abi.EffectUpdate, Name: "other", Object: schematest.Marshal(t, view)}),
 			"none of the views"},
+		"no name": {named(abi.Effect{Kind: abi.EffectUpdate, Name: "../x", Object: schematest.Marshal(t, view)}),
+			"none of the views"},
 		"member": {abi.Effect{Kind: abi.EffectGroup, Members: []abi.Effect{fine,
 			named(abi.Effect{Kind: abi.EffectDelete})}}, "effect 1.1 (delete"},
 		"no sibling": {abi.Effect{Kind: abi.EffectWake, Wake: &abi.Wake{}}, "no siblings"},

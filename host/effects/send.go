@@ -104,7 +104,7 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 		}
 
 		if short && !r.Once && r.Name != "" {
-			return a, err // it would be again: the next sync demands the object's UID
+			return a, err // it would be again; the key's next sync may demand the object's UID
 		}
 
 		wait := time.Duration(0)

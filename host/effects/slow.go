@@ -49,7 +49,9 @@ func (s *slowWrites) has(r *apiserver.Request) bool {
 // slowUID returns the UID of the object of a write that demands neither a version nor a UID, where such writes have
 // outlasted the Lease lately: only one that can't be done twice gets more time than the Lease leaves. It is empty
 // elsewhere, and where there is no such object.
-func (s *Session) slowUID(ctx context.Context, e *abi.Effect, res *schema.Resource, r *apiserver.Request, b *base) string {
+func (s *Session) slowUID(ctx context.Context, e *abi.Effect, res *schema.Resource, r *apiserver.Request,
+	b *base) string {
+
 	if s.w.Outlast == nil || !s.w.slow.has(r) {
 		return ""
 	}

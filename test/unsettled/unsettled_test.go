@@ -45,6 +45,7 @@ func TestLostAnswersMakeNoSecondPod(t *testing.T) {
 	books := map[string]*ledger.Ledger{}
 	for _, namespace := range []string{settles, restarts} {
 		windlass.Namespace(t, client, namespace)
+		windlass.Account(t, client, namespace)
 		books[namespace] = ledger.Keep(t, client, namespace)
 		_, err := client.BatchV1().Jobs(namespace).Create(t.Context(), workload.Job("one", 1, 1), metav1.CreateOptions{})
 		if err != nil {
@@ -101,6 +102,7 @@ func TestHungWebhooksOutlastLease(t *testing.T) {
 
 	const namespace = "slow"
 	windlass.Namespace(t, client, namespace)
+	windlass.Account(t, client, namespace)
 	for _, name := range []string{"first", "second"} {
 		webhook.Start(t, client, webhook.Webhook{Name: name, Namespace: namespace, Mutating: true, Resource: "pods",
 			Operation: registrationv1.Create, Policy: registrationv1.Ignore, Answer: webhook.Hang})
