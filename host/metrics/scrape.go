@@ -71,8 +71,8 @@ func newLooked(f *families) looked {
 		away: f.scraped(gauge, "windlass_syncs_without_worker",
 			"Syncs that have given their worker back until the API server answers them.", "controller"),
 		unsettled: f.scraped(gauge, "windlass_keys_unsettled",
-			"Keys with a write of which nobody knows yet whether it was done, because the API server hasn't answered it, or "+
-				"oddly.", "controller"),
+			"Keys with a write of which nobody knows yet whether it was done: the API server hasn't answered it, or has "+
+				"answered something odd.", "controller"),
 		missingImages: f.scraped(gauge, "windlass_missing_images",
 			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
 		aside: f.scraped(gauge, "windlass_keys_set_aside",

@@ -137,7 +137,7 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 		what := fmt.Sprintf("%s with a write of which it isn't known whether it was done, the longest %s (%s)",
 			counted(c.Unsettled, "key"), cmp.Or(x.Key, onlyKey), strings.Join(x.WaitsFor, "; "))
 		add(Warning, what, "Until it is known such a key makes and deletes no other object of that resource; all else goes "+
-			"on. The API server hasn't answered, or oddly. windlass get keys --controller "+c.Name)
+			"on. The API server hasn't answered, or has answered something odd. windlass get keys --controller "+c.Name)
 	}
 	if c.Differences > 0 {
 		add(Note, "its shadow answers differently: "+counted(c.Differences, "difference"),

@@ -63,8 +63,8 @@ type run struct {
 
 	target   *scale.Scale
 	selector string // the target's pods
-	pods     []*Pod // those that it selects
-	ended    []*Pod // apart from these, which have ended
+	pods     []*Pod // those that it selects and that haven't ended
+	ended    []*Pod // those that have
 }
 
 func sync(c *sdk.Call) error {

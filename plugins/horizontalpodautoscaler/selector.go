@@ -14,8 +14,8 @@ import (
 )
 
 // fetchPods gets the target's pods, and apart from them those that its selector matches and that have ended, as a Job's
-// do: they share no load. An autoscaler publishes the selector of its target, so that each can see whether
-// others scale the same pods.
+// do: they share no load. An autoscaler publishes the selector of its target, so that each can see whether others scale
+// the same pods.
 func (r *run) fetchPods() error {
 	r.selector = r.target.Status.Selector
 	if r.selector == "" {
