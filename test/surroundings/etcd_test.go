@@ -82,11 +82,12 @@ func patiently(stage *life.Stage) {
 
 type patient struct{ next http.RoundTripper }
 
-// RoundTrip sends a request until etcd has room for it.
+// RoundTrip sends a request until etcd has room for it. The API server says so in refusals of more than one kind: a
+// Service that finds no address for the same reason is Invalid.
 func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
 		a, err := p.next.RoundTrip(r)
-		if err != nil || a.StatusCode != http.StatusInternalServerError {
+		if err != nil || a.StatusCode < http.StatusBadRequest {
 			return a, err
 		}
 		b, err := io.ReadAll(a.Body)
