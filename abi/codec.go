@@ -10,7 +10,7 @@ import (
 func SizeRequest(r *SyncRequest) int {
 	n := sizeInt(uint64(uint32(r.Controller))) + sizeNested(sizeKey(&r.Key)) + sizeInt(uint64(r.Now)) +
 		sizeInt(uint64(uint32(r.Attempt))) +
-		sizeText(len(r.Settings)) + sizeText(len(r.State))
+		sizeText(len(r.Settings)) + sizeText(len(r.State)) + sizeInt(uint64(r.Timer))
 	for i := range r.Views {
 		n += sizeNested(sizeView(&r.Views[i]))
 	}
@@ -55,7 +55,7 @@ func AppendRequest(b []byte, r *SyncRequest) []byte {
 		}
 	}
 
-	return b
+	return appendInt(b, 8, uint64(r.Timer))
 }
 
 func sizeKey(k *KeyRef) int {

@@ -25,6 +25,9 @@ type SyncRequest struct {
 	Settings   string
 	State      []byte
 	Views      []ViewData // in the manifest's order; lazy views come empty
+	// Timer is how long it is until the key's timer goes off, in nanoseconds: what an earlier answer's RequeueAfter has
+	// set. 0: the key has none, or it has gone off.
+	Timer int64
 }
 
 // KeyRef is a key: an object's namespace and name, or a group's value in Name. Resource is set where the key view is

@@ -39,7 +39,8 @@ var syncRequest = table[SyncRequest](
 	field(4, wire.Int32, unsafe.Offsetof(SyncRequest{}.Attempt), nil),
 	field(5, wire.String, unsafe.Offsetof(SyncRequest{}.Settings), nil),
 	field(6, wire.Bytes, unsafe.Offsetof(SyncRequest{}.State), nil),
-	field(7, wire.Rep|wire.Message, unsafe.Offsetof(SyncRequest{}.Views), &viewData))
+	field(7, wire.Rep|wire.Message, unsafe.Offsetof(SyncRequest{}.Views), &viewData),
+	field(8, wire.Int64, unsafe.Offsetof(SyncRequest{}.Timer), nil))
 
 var metricUpdate = table[MetricUpdate](
 	field(1, wire.Int32, unsafe.Offsetof(MetricUpdate{}.Metric), nil),

@@ -41,6 +41,7 @@ func toThePlugin() []value {
 		}}},
 		{name: "request-of-a-key", message: &SyncRequest{Key: KeyRef{Name: "default"}}},
 		{name: "request-without-anything", message: &SyncRequest{}},
+		{name: "request-before-its-timer", message: &SyncRequest{Key: KeyRef{Name: "default"}, Timer: 30000000000}},
 	}
 }
 

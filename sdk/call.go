@@ -35,6 +35,10 @@ func (c *Call) Attempt() int { return int(c.request.Attempt) }
 // State is what the key's last accepted sync kept.
 func (c *Call) State() []byte { return c.request.State }
 
+// Timer is how long it is until the time that an earlier sync of the key has asked for with [Call.After], 0 where none
+// has, or where that time has come. It doesn't follow [Call.Now] where the clock is put on or back.
+func (c *Call) Timer() time.Duration { return time.Duration(c.request.Timer) }
+
 // SetState keeps b for the key's next syncs, at most abi.StateMax bytes (see [Controller.State]); nil removes it.
 func (c *Call) SetState(b []byte) { c.answer.State, c.answer.KeepState = b, false }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -15,14 +16,17 @@ import (
 
 // Case is one test: what a sync is given, and under want what it does.
 type Case struct {
-	Name       string                 `json:"case"`
-	Controller string                 `json:"controller,omitempty"`
-	Key        string                 `json:"key"`
-	Now        time.Time              `json:"now"`
-	Attempt    int32                  `json:"attempt,omitempty"`
-	Settings   map[string]string      `json:"settings,omitempty"`
-	State      string                 `json:"state,omitempty"`
-	Objects    []runtime.RawExtension `json:"objects,omitempty"`
+	Name       string    `json:"case"`
+	Controller string    `json:"controller,omitempty"`
+	Key        string    `json:"key"`
+	Now        time.Time `json:"now"`
+	Attempt    int32     `json:"attempt,omitempty"`
+	// Timer is how long it is until the key's timer goes off, which an earlier sync has asked for; 0: it has none, or it
+	// has gone off.
+	Timer    metav1.Duration        `json:"timer,omitzero"`
+	Settings map[string]string      `json:"settings,omitempty"`
+	State    string                 `json:"state,omitempty"`
+	Objects  []runtime.RawExtension `json:"objects,omitempty"`
 	// Live are objects as a live read sees them, where that differs from the cache. One with the annotation absent: "true"
 	// is gone.
 	Live     []runtime.RawExtension `json:"live,omitempty"`

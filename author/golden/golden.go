@@ -46,7 +46,7 @@ func (c *Case) runCase(g guest.Guest, cut bool, more []abi.View) (h *host, stats
 
 	key := Key(c.Key)
 	s.states.Set(key, syncer.State{Blob: []byte(c.State)})
-	a, stats, err := s.sync(&syncer.Turn{Key: key, Now: c.Now, Attempt: c.Attempt})
+	a, stats, err := s.sync(&syncer.Turn{Key: key, Now: c.Now, Attempt: c.Attempt, Timer: c.Timer.Duration})
 	if err != nil {
 		return nil, stats, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -35,7 +36,7 @@ func Recorded(f *record.File, s *record.Sync) (c *Case, left []string, err error
 	declared := &source.Manifest.Controllers[r.Controller]
 	x := recorded{views: declared.Views, kinds: f.Kinds, seen: map[string]bool{}, c: &Case{
 		Name: "recorded-" + s.Start.UTC().Format("20060102-150405"), Key: s.Key.String(), Now: time.Unix(0, r.Now).UTC(),
-		Attempt: r.Attempt, State: string(r.State),
+		Attempt: r.Attempt, State: string(r.State), Timer: metav1.Duration{Duration: time.Duration(r.Timer)},
 		Settings: map[string]string{},
 	}}
 	if len(source.Manifest.Controllers) > 1 {

@@ -185,7 +185,7 @@ func (p *process) answers(s *slot, c *called, vs []abi.View, read map[string]*sc
 	}
 	ctx := p.run.ctx
 	if err := again.Prepare(ctx, target, &syncer.Turn{Key: c.key, Now: time.Unix(0, was.Now),
-		Attempt: was.Attempt}); err != nil {
+		Attempt: was.Attempt, Timer: time.Duration(was.Timer)}); err != nil {
 		return "", err
 	}
 

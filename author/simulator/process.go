@@ -271,9 +271,10 @@ func (p *process) syncKey(s *slot, key abi.KeyRef) error {
 	m := s.manifest()
 	c := &called{step: r.step, slot: m.Name, guest: s.Guest, key: key}
 	turn := &syncer.Turn{
-		Key: key, Now: r.cluster.now, Attempt: int32(s.attempts[key]), Witnesses: []syncer.Witness{c},
-		Permit:   func(all []abi.Effect) error { return p.permitEffects(s, key, all) },
-		Accepted: func(a *abi.SyncResponse) { r.accepted(s, c, a) },
+		Key: key, Now: r.cluster.now, Attempt: int32(s.attempts[key]), Timer: s.untilTimer(key, r.cluster.now),
+		Witnesses: []syncer.Witness{c},
+		Permit:    func(all []abi.Effect) error { return p.permitEffects(s, key, all) },
+		Accepted:  func(a *abi.SyncResponse) { r.accepted(s, c, a) },
 	}
 	target := &syncer.Target{
 		Plugin: s.Guest.Manifest().Name, Settings: "simulated", Manifest: m, Index: s.Index,
@@ -342,6 +343,15 @@ func (s *slot) setTimer(key abi.KeyRef, now time.Time, after time.Duration, fail
 	if after > 0 {
 		s.due[key.Clone()] = due
 	}
+}
+
+// untilTimer returns how long it is until the key's timer goes off, 0 where it has none or has just gone off.
+func (s *slot) untilTimer(key abi.KeyRef, now time.Time) time.Duration {
+	due, ok := s.due[key]
+	if !ok {
+		return 0
+	}
+	return max(due.Sub(now), 0)
 }
 
 // backoff is how long a key waits after so many failures in a row.

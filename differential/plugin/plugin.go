@@ -45,6 +45,7 @@ type Plugin struct {
 	states   syncer.States
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
+	timers   map[abi.KeyRef]time.Time          // when they go off, as the host has them
 	counts   native.Measures                   // counters and histograms
 	shares   map[abi.KeyRef][]share            // of the sums among the metrics
 	gauges   map[abi.KeyRef]map[string]float64 // by series
@@ -70,6 +71,7 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
 		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, attempts: map[abi.KeyRef]int{},
+		timers: map[abi.KeyRef]time.Time{},
 		counts: native.Measures{}, shares: map[abi.KeyRef][]share{}, gauges: map[abi.KeyRef]map[string]float64{},
 	}
 
@@ -347,7 +349,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		Module: guest.Sandboxed{Guest: p.guest}, Plan: p.plan, Writer: p.writer, Labels: p.labels,
 	}
 	turn := &syncer.Turn{
-		Key: key, Attempt: int32(p.attempts[key]), Metrics: p,
+		Key: key, Attempt: int32(p.attempts[key]), Timer: p.untilTimer(key), Metrics: p,
 		Permit: func(all []abi.Effect) error { p.published(key, all); return nil },
 	}
 	ctx := context.Background()
@@ -363,6 +365,9 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	if o.Done() {
 		failed = nil
 	}
+	if o.Accepted {
+		p.setTimer(key, o.Asked, failed != nil)
+	}
 	again := failed != nil
 	if most := p.manifest.Backoff.Retries; most > 0 && p.attempts[key] >= int(most) {
 		again = false // the host leaves the key alone until it changes
@@ -375,9 +380,31 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	}, nil
 }
 
+// setTimer sets the key's timer as the host does: after a sync that has failed an earlier one that is due sooner stays.
+func (p *Plugin) setTimer(key abi.KeyRef, after time.Duration, failed bool) {
+	due := time.Now().Add(after)
+	if was, ok := p.timers[key]; ok && failed && (after == 0 || !due.Before(was)) {
+		return
+	}
+	delete(p.timers, key)
+	if after > 0 {
+		p.timers[key] = due
+	}
+}
+
+// untilTimer returns how long it is until the key's timer goes off, 0 where it has none or has gone off.
+func (p *Plugin) untilTimer(key abi.KeyRef) time.Duration {
+	due, ok := p.timers[key]
+	if !ok {
+		return 0
+	}
+	return max(time.Until(due), 0)
+}
+
 func (p *Plugin) undo(key abi.KeyRef) func() {
 	kept, _ := p.states.Get(key)
 	fact, told := p.facts[key]
+	due, timed := p.timers[key]
 	attempts, counts, shares, gauges := p.attempts[key], maps.Clone(p.counts), p.shares[key], maps.Clone(p.gauges[key])
 	p.Uncount = func() { p.counts, p.shares[key], p.gauges[key] = counts, shares, gauges }
 	return func() {
@@ -388,6 +415,9 @@ func (p *Plugin) undo(key abi.KeyRef) func() {
 		}
 		if p.attempts[key] = attempts; attempts == 0 {
 			delete(p.attempts, key)
+		}
+		if p.timers[key] = due; !timed {
+			delete(p.timers, key)
 		}
 	}
 }

@@ -368,7 +368,7 @@ func (c *Controller) setTimer(k Key, d time.Duration, failed bool) {
 	}
 }
 
-// untilTimer returns how long it is until the key's timer, and whether it has one.
+// untilTimer returns how long it is until the key's timer goes off, which is more than nothing, and whether it has one.
 func (c *Controller) untilTimer(k Key) (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -376,5 +376,5 @@ func (c *Controller) untilTimer(k Key) (wait time.Duration, ok bool) {
 	if t == nil {
 		return 0, false
 	}
-	return time.Until(t.due), true
+	return max(time.Until(t.due), 1), true
 }

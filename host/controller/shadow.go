@@ -73,7 +73,8 @@ func (c *Controller) acquireShadow() *Shadow {
 // newDouble prepares a sync of a version that is in use; nil if that can't be.
 func (c *Controller) newDouble(ctx context.Context, s *Shadow, live *syncer.Turn) *double {
 	d := &double{Shadow: s, syncer: syncer.Syncer{World: c.World, States: &c.states}}
-	d.turn = syncer.Turn{Key: live.Key, Now: live.Now, Attempt: live.Attempt, Log: func(int32, string) {}}
+	d.turn = syncer.Turn{Key: live.Key, Now: live.Now, Attempt: live.Attempt, Timer: live.Timer,
+		Log: func(int32, string) {}}
 	if err := d.syncer.Prepare(ctx, &s.Version.Target, &d.turn); err != nil {
 		s.Version.release()
 		return nil // the live version will say so, or has less to read

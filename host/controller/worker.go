@@ -124,8 +124,9 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	defer c.resumeKey(v, key)
 	start := time.Now()
 	w.version = v
+	timer, _ := c.untilTimer(key)
 	w.turn = syncer.Turn{
-		Key: key, Now: c.Wall(), Attempt: c.attempt(key), Metrics: v.Metrics, Log: w.log,
+		Key: key, Now: c.Wall(), Attempt: c.attempt(key), Timer: timer, Metrics: v.Metrics, Log: w.log,
 		Witnesses: w.turn.Witnesses,
 	}
 	w.recording = v.Recorder.Begin(key, start)

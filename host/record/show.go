@@ -15,6 +15,7 @@ type Shown struct {
 	Time       time.Time `json:"time"`
 	Took       string    `json:"took"`
 	Attempt    int32     `json:"attempt,omitempty"` // failures in a row before it
+	Timer      string    `json:"timer,omitempty"`   // how long it was until the key's timer went off, if it had one
 	Result     string    `json:"result"`
 	Error      string    `json:"error,omitempty"`
 	Plugin     string    `json:"plugin"`
@@ -74,6 +75,9 @@ func Show(f *File, s *Sync) (*Shown, error) {
 	}
 	views := source.Manifest.Controllers[r.Controller].Views
 	x.Attempt, x.State = r.Attempt, stateText(r.State)
+	if r.Timer != 0 {
+		x.Timer = time.Duration(r.Timer).String()
+	}
 	for i := range r.Views {
 		x.Snapshot = append(x.Snapshot, shownView(views, &r.Views[i]))
 	}

@@ -64,6 +64,8 @@ type Turn struct {
 	Key     abi.KeyRef
 	Now     time.Time // zero: when the snapshot has been taken, which Prepare puts here
 	Attempt int32     // failures in a row before it
+	// Timer is how long it is until the key's timer goes off; 0: it has none, or it has gone off.
+	Timer time.Duration
 	// Witnesses are told of the sync's messages.
 	Witnesses []Witness
 	// Metrics takes what an accepted answer counts; nil: nobody counts.
@@ -167,6 +169,7 @@ func (s *Syncer) Prepare(ctx context.Context, t *Target, turn *Turn) error {
 	*r = abi.SyncRequest{
 		Controller: t.Index, Key: turn.Key, Now: turn.Now.UnixNano(), Attempt: turn.Attempt,
 		Settings: t.Settings, State: s.States.stateOf(t.State, turn.Key, s.uid), Views: r.Views[:0],
+		Timer: int64(turn.Timer),
 	}
 	s.snapshot.Request(r)
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/windlass-dev/windlass/sdk"
 	batchv1 "github.com/windlass-dev/windlass/sdk/api/batch/v1"
-	"github.com/windlass-dev/windlass/sdk/decimal"
 )
 
 // memory is what the controller's state has of a CronJob from one sync to the next.
@@ -33,38 +32,39 @@ func remember(c *sdk.Call, cj *batchv1.CronJob) memory {
 
 // keep keeps it for the next sync, which is after a time, or where that is nil when something happens.
 func (m memory) keep(c *sdk.Call, wait *time.Duration) {
-	var due int64 // nanoseconds since 1970; 0: never
+	timed := "0"
 	if wait != nil {
-		due = c.Now().Add(max(*wait, 1)).UnixNano()
+		timed = "1"
 		_ = c.After(*wait)
 	}
-	c.SetState([]byte(strconv.FormatInt(due, 10) + " " + m.jobs + " " + m.schedule))
+	c.SetState([]byte(timed + " " + m.jobs + " " + m.schedule))
 }
 
-// recall returns what the last sync has kept, and how long is left until the time that it said, nil where it said none.
-func recall(c *sdk.Call) (m memory, left *time.Duration, ok bool) {
-	text, rest, _ := strings.Cut(string(c.State()), " ")
+// recall returns what the last sync has kept, and whether it has asked for the next one after a time.
+func recall(c *sdk.Call) (m memory, timed, ok bool) {
+	first, rest, _ := strings.Cut(string(c.State()), " ")
 	m.jobs, m.schedule, ok = strings.Cut(rest, " ")
-	if due, _ := decimal.Parse(text); due != 0 {
-		d := time.Duration(due - c.Now().UnixNano())
-		left = &d
-	}
-	return m, left, ok
+	return m, first != "0", ok
 }
 
 // onlyRescheduled reports whether nothing has happened but a change of the schedule. Then the CronJob waits for the
-// next time by the new one, or by the old one if that is sooner.
+// next time by the new one, or by the old one if that is sooner: for its timer, whatever has become of the clock.
 func (r *run) onlyRescheduled(now memory) bool {
-	before, left, ok := recall(r.c)
+	before, timed, ok := recall(r.c)
+	left := r.c.Timer()
 	if !ok || before.jobs != now.jobs || before.schedule == now.schedule ||
-		r.c.Attempt() > 0 || left != nil && *left <= 0 {
+		r.c.Attempt() > 0 || timed && left == 0 {
 		return false
 	}
 
 	schedule, err := r.parseSchedule()
 	if err != nil {
 		r.warn("UnParseableCronJobSchedule", "unparseable schedule for cronjob: "+r.cronJob.Spec.Schedule)
-		now.keep(r.c, left)
+		if timed {
+			now.keep(r.c, &left)
+		} else {
+			now.keep(r.c, nil)
+		}
 		return true
 	}
 
@@ -72,8 +72,8 @@ func (r *run) onlyRescheduled(now memory) bool {
 	if wait <= 0 || schedule.Err() != nil {
 		return false
 	}
-	if left != nil {
-		wait = min(wait, *left)
+	if timed {
+		wait = min(wait, left)
 	}
 	now.keep(r.c, &wait)
 	return true

@@ -33,7 +33,7 @@ func TestCronJobs(t *testing.T) {
 	windlass.Start(t, c, windlass.Options{Controllers: []string{"cronjob-controller"}, Wall: now})
 	client := c.Client()
 	created := now()
-	names := createCronJobs(t, client, 5)
+	names := createCronJobs(t, client, 5, "* * * * *")
 	before := span{created.Unix()/60 + 1, now().Unix() / 60} // none, unless a minute was just over
 
 	var due []span
@@ -62,20 +62,69 @@ func TestCronJobs(t *testing.T) {
 	}
 }
 
+// A clock that is put on makes no timer go off: a CronJob that is given another schedule then waits for one of its
+// times, or for the old one's timer. What it has missed by the new one is made up for when it is looked at anyway.
+func TestRescheduledCronJob(t *testing.T) {
+	t.Parallel()
+	c := cluster.Start(t, cluster.Options{})
+	var by atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(by.Load())) }
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"cronjob-controller"}, Wall: now})
+	client := c.Client()
+	daily := func(from time.Duration) string { return fmt.Sprint("30 ", now().UTC().Add(from).Hour(), " * * *") }
+	name := createCronJobs(t, client, 1, daily(12*time.Hour))[0]
+	syncs := awaitRest(t, m, 0)
+
+	by.Store(int64(36 * time.Hour))
+	patch := fmt.Appendf(nil, `{"spec": {"schedule": %q}}`, daily(6*time.Hour))
+	all := client.BatchV1().CronJobs(namespace)
+	_, err := all.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitRest(t, m, syncs)
+	started := func() int {
+		l, err := client.BatchV1().Jobs(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(l.Items)
+	}
+	if n := started(); n != 0 {
+		t.Errorf("the new schedule has started %d Jobs at once", n)
+	}
+	awaitSync(t, client, name)
+	if n := started(); n != 1 {
+		t.Errorf("%d Jobs are started for the times that were missed, expected the last one", n)
+	}
+}
+
+// awaitRest waits until the one controller of a manager has synced more often than so many times, and has nothing to
+// do. It returns how many times it has.
+func awaitRest(t *testing.T, m *windlass.Manager, than int64) (syncs int64) {
+	t.Helper()
+	cluster.Eventually(t, cluster.Patience, "the controller to rest", func() (bool, string) {
+		s := m.Status(t).Controllers[0]
+		syncs = s.Syncs.Total
+		return syncs > than && s.Queue+s.Syncing+s.Parked == 0, fmt.Sprintf("%+v", s)
+	})
+	return syncs
+}
+
 // span is the minutes since 1970 from one to another, both included.
 type span struct{ from, to int64 }
 
 func (s span) has(minute int64) bool { return s.from <= minute && minute <= s.to }
 
-// createCronJobs makes so many, which are due each minute and whose Jobs run no pods, and returns their names.
-func createCronJobs(t *testing.T, client kubernetes.Interface, n int) (names []string) {
+// createCronJobs makes so many, whose Jobs run no pods, and returns their names.
+func createCronJobs(t *testing.T, client kubernetes.Interface, n int, schedule string) (names []string) {
 	t.Helper()
 	template := workload.Job("", 1, 1, func(s *batchv1.JobSpec) { s.Suspend = new(true) })
 	for i := range n {
 		name := fmt.Sprint("cron-", i)
 		_, err := client.BatchV1().CronJobs(namespace).Create(t.Context(), &batchv1.CronJob{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: template.Spec}},
+			Spec:       batchv1.CronJobSpec{Schedule: schedule, JobTemplate: batchv1.JobTemplateSpec{Spec: template.Spec}},
 		}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
