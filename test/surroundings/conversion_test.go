@@ -17,7 +17,7 @@ import (
 // A custom resource whose conversion fails can't be listed: objects may depend on one another through it that nobody
 // sees.
 func conversion() surrounding {
-	return surrounding{name: "conversion", spares: true, quiet: true, begin: breakConversion}
+	return surrounding{name: "conversion", spares: true, quiet: true, common: true, begin: breakConversion}
 }
 
 // breakConversion makes a custom resource with an object that can't be converted to the version that is preferred.

@@ -43,6 +43,7 @@ func TestSurroundings(t *testing.T) {
 		for _, s := range all {
 			t.Run(s.name, func(t *testing.T) { endure(t, []surrounding{s}) })
 		}
+		t.Run(name+" beside native", func(t *testing.T) { compareTimes(t, all) })
 	}
 }
 
@@ -53,6 +54,9 @@ type surrounding struct {
 	begin func(t *testing.T, w *world) (end func())
 	// late is whether it begins only when all scripts are at work.
 	late bool
+	// common is whether the native manager can be in it as well: it is around the API server, not between that and the
+	// manager.
+	common bool
 	// spares is whether it leaves namespace calm alone, whose keys must go on while it lasts.
 	spares bool
 	// quiet is whether nobody counts how often it is met.
@@ -208,8 +212,12 @@ func deployment(name string) *appsv1.Deployment {
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "main"}}}}}}
 }
 
-// workCalmly has a Deployment come and go where nothing is hostile.
-func (w *world) workCalmly(t *testing.T, name string, propagation metav1.DeletionPropagation) {
+// workCalmly has a Deployment come and go where nothing is hostile. It returns how long it took to get its pods, and to
+// lose them.
+func (w *world) workCalmly(
+	t *testing.T, name string, propagation metav1.DeletionPropagation,
+) (made, gone time.Duration) {
+	begun := time.Now()
 	deployments := w.stage.Client.AppsV1().Deployments(calm)
 	if _, err := deployments.Create(t.Context(), deployment(name), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -222,19 +230,25 @@ func (w *world) workCalmly(t *testing.T, name string, propagation metav1.Deletio
 		}
 		return len(l.Items), nil
 	}
-	cluster.Eventually(t, time.Minute, name+" has its pods meanwhile", func() (bool, string) {
+	cluster.Poll(t, often, time.Minute, name+" has its pods meanwhile", func() (bool, string) {
 		n, err := pods()
 		return n == 2 && err == nil, fmt.Sprint(n, " pods, ", err)
 	})
+	made, begun = time.Since(begun), time.Now()
+
 	err := deployments.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &propagation})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, time.Minute, name+" is gone meanwhile", func() (bool, string) {
+	cluster.Poll(t, often, time.Minute, name+" is gone meanwhile", func() (bool, string) {
 		n, err := pods()
 		return n == 0 && err == nil, fmt.Sprint(n, " pods, ", err)
 	})
+	return made, time.Since(begun)
 }
+
+// often is how often it is looked whether calm work is done: its times are compared.
+const often = 20 * time.Millisecond
 
 // expectAfterwards checks that all work is done in the end, and that the manager is well.
 func (w *world) expectAfterwards() {

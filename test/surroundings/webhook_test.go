@@ -39,7 +39,7 @@ func webhooks() (all []surrounding) {
 		{"nonsense", "webhook", nonsense},
 	} {
 		for verb, on := range verbs() {
-			all = append(all, surrounding{name: "webhook " + x.name + verb, spares: true, told: x.told,
+			all = append(all, surrounding{name: "webhook " + x.name + verb, spares: true, common: true, told: x.told,
 				begin: func(t *testing.T, w *world) func() {
 					return w.serveWebhook(t, strings.HasPrefix(x.name, "mutates"), on, x.answer)
 				}})
