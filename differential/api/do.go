@@ -51,7 +51,11 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 	case "patch":
 		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(nil,
 			func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-				return res.patched(r, old)
+				o, err := res.patched(r, old)
+				if err == nil {
+					r.Sent = o.DeepCopyObject()
+				}
+				return o, err
 			}))
 		return o, http.StatusOK, err
 	case "delete":

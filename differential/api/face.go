@@ -31,7 +31,8 @@ type Request struct {
 	Namespace   string
 	Name        string
 	DryRun      bool
-	// Sent is the object of a create or an update with its defaults, Delete the options of a delete, Patch a patch.
+	// Sent is the object of a create or an update with its defaults, or what a patch makes of its object; Delete are the
+	// options of a delete, Patch is a patch.
 	Sent   runtime.Object
 	Delete *metav1.DeleteOptions
 	Patch  []byte
