@@ -71,6 +71,9 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		case err == nil:
 			return s.acceptWritten(e, res, a.body, object)
 		case !apierrors.IsAlreadyExists(err):
+			if generated {
+				err = quotePrefix(err, name, m.GenerateName)
+			}
 			if held && reasonOf(err) == NamespaceTerminatingReason {
 				s.w.denials.remember(s.key, keeper, err)
 			}
