@@ -102,6 +102,7 @@ func endure(t *testing.T, surroundings []surrounding) {
 	}
 	lives = life.Of("", lives)
 	w := beginWorld(t, lives)
+	defer w.expectNoneGivenUp()
 
 	end := func() {}
 	if !surroundings[0].late {
@@ -122,7 +123,7 @@ func endure(t *testing.T, surroundings []surrounding) {
 					w.hits.Store(0)
 					end = s.begin(t, w)
 				}
-				w.expectMeanwhile(t, &s, end)
+				t.Run(s.name, func(t *testing.T) { w.expectMeanwhile(t, &s, end) })
 			}
 		})
 	})
