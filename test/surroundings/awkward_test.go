@@ -34,7 +34,9 @@ func awkwardObjects() surrounding {
 			expectAsNative = beginNative(w, place, all)
 		}
 		return func() {
-			cluster.Eventually(t, cluster.Patience, "owners of odd names are no owners", func() (bool, string) {
+			// Each orphan is a request, and the collector sends so many a second.
+			patience := time.Duration(size.Orphans) * 50 * time.Millisecond
+			cluster.Eventually(t, patience, "owners of odd names are no owners", func() (bool, string) {
 				left := place.Left(t, size.Orphans)
 				return left == "", left
 			})
