@@ -62,60 +62,74 @@ func NewPlace(c *cluster.Cluster) *Place {
 }
 
 // Objects makes the namespaces of the awkward objects of all built-in plugins, whose folder is given, and returns the
-// objects: those that are known to be awkward, and each kind that a plugin's golden cases have, with its fields as large
-// as the API server admits them. It fails the test where a plugin has none.
+// objects: those that are known to be awkward, and each kind that a plugin's golden cases have, with its fields as
+// large as the API server admits them. It fails the test where a plugin has none.
 func (p *Place) Objects(t testing.TB, plugins string, size Size) (all []*unstructured.Unstructured) {
 	t.Helper()
-	known := objects(size.Many)
-	g := &grower{most: size.Bytes, refused: map[string]bool{}, admits: func(o *unstructured.Unstructured) bool {
-		return p.create(t, o, metav1.DryRunAll) == nil
-	}}
 	p.namespace(t, Namespace)
-
-	for i, plugin := range builtin.Plugins {
-		for _, text := range known[plugin.Folder] {
+	for _, texts := range objects(size.Many) {
+		for _, text := range texts {
 			o := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
 				t.Fatalf("%v in %.300s", err, text)
 			}
-			p.place(o, Namespace, "")
+			if !p.place(o, Namespace, "") {
+				t.Fatalf("no such kind: %.300s", text)
+			}
 			all = append(all, o)
 		}
+	}
 
-		grown := 0
+	g := &grower{most: size.Bytes, asks: size.Asks, refused: map[string]bool{}}
+	g.admits = func(o *unstructured.Unstructured) bool { return p.create(t, o, metav1.DryRunAll) == nil }
+	seed := uint64(0)
+	for _, plugin := range builtin.Plugins {
+		kinds, found := bases(t, plugins, plugin.Folder), len(all)
 		for round := range size.Rounds {
-			name := fmt.Sprintf("%s-%s-%d", Namespace, plugin.Folder, round)
-			p.namespace(t, name)
-			for _, kind := range bases(t, plugins, plugin.Folder) {
-				o := p.firstAdmitted(kind, name, g)
-				if o == nil {
-					continue // a kind of nobody's, or what it names isn't there
-				}
-				percent := 100
-				if round > 0 {
-					percent = 50
-				}
-				fields, err := g.grow(o, uint64(i+round*len(builtin.Plugins)), size.Asks, percent)
-				if err != nil {
-					t.Errorf("%s: %s %s: %v", plugin.Folder, o.GetKind(), o.GetName(), err)
-				}
-				t.Logf("%s: %s: %s", plugin.Folder, o.GetKind(), strings.Join(fields, " "))
-				grown += len(fields)
-				all = append(all, o)
+			g.percent = 100
+			if round > 0 {
+				g.percent = 50
 			}
+			seed++
+			name := fmt.Sprintf("%s-%s-%d", Namespace, plugin.Folder, round)
+			all = append(all, p.grown(t, g, kinds, name, seed)...)
 		}
-		if grown == 0 {
-			t.Errorf("no field of plugin %s is grown: its golden cases have no object that the API server admits",
-				plugin.Folder)
+		if len(all) == found {
+			t.Errorf("plugin %s: its golden cases have no object that the API server admits, larger too", plugin.Folder)
 		}
 	}
 	return all
 }
 
-// firstAdmitted returns the first of the objects, in a namespace or with a name that begins with it, that the API server
-// admits as it is; nil: none.
+// grown returns an object of each kind, in a namespace that it makes, or with a name that begins with that, whose fields
+// are as large as the API server admits. Kinds are left out of which no object is admitted as it is: nobody has such a
+// one, or what it names isn't there.
+func (p *Place) grown(t testing.TB, g *grower, kinds [][]*unstructured.Unstructured, name string, seed uint64) (
+	all []*unstructured.Unstructured) {
+	t.Helper()
+	p.namespace(t, name)
+	for _, kind := range kinds {
+		o := p.firstAdmitted(kind, name, g)
+		if o == nil {
+			continue
+		}
+		fields, err := g.grow(o, seed)
+		if err != nil {
+			t.Errorf("%s: %s %s: %v", name, o.GetKind(), o.GetName(), err)
+		}
+		if len(fields) > 0 {
+			t.Logf("%s: %s: %s", name, o.GetKind(), strings.Join(fields, " "))
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// firstAdmitted returns the first of the objects, in a namespace or with a name that begins with it, that the API
+// server admits as it is; nil: none.
 func (p *Place) firstAdmitted(all []*unstructured.Unstructured, name string, g *grower) *unstructured.Unstructured {
 	for _, o := range all {
+		o = o.DeepCopy()
 		if p.place(o, name, name+"-") && g.admits(o) {
 			return o
 		}
@@ -149,8 +163,8 @@ func (p *Place) namespace(t testing.TB, name string) {
 	windlass.Account(t, p.client, name)
 }
 
-// place puts an object into a namespace, or gives it a name of its own where it is in none. It reports whether there are
-// objects of its kind.
+// place puts an object into a namespace, or gives it a name of its own where it is in none. It reports whether there
+// are objects of its kind.
 func (p *Place) place(o *unstructured.Unstructured, namespace, prefix string) bool {
 	m, err := p.mapping(o)
 	switch {

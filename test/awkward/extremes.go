@@ -10,7 +10,7 @@ import (
 )
 
 // Sizes to try. Of texts the longest comes first: names have 253 bytes at most, labels 63, a CronJob's name 52. Lists
-// begin with one more, for if that is refused, each of thousands would be, and the API server takes half a minute to say
+// begin with one more: if that is refused, each of thousands would be, and the API server takes half a minute to say
 // so.
 var (
 	lengths = []int{1024, 253, 63, 52}

@@ -35,17 +35,18 @@ const textShare = 8
 
 // grower makes objects' fields as large as the API server admits.
 type grower struct {
-	// most is how many bytes an object has at most.
-	most int
+	// most is how many bytes an object has at most, asks how often the API server is asked for each object, and percent
+	// of how many of 100 fields.
+	most, asks, percent int
 	// admits asks the API server whether it would take an object.
 	admits func(o *unstructured.Unstructured) bool
 	// refused are the extremes that were, by the field and which of its extremes it is, so that nothing is asked twice.
 	refused map[string]bool
 }
 
-// grow makes the fields of an object as large as the API server admits, in an order that the seed tells, asking at most
-// so often, and so many of 100 fields. It returns which fields it has grown.
-func (g *grower) grow(o *unstructured.Unstructured, seed uint64, asks, percent int) (grown []string, err error) {
+// grow makes the fields of an object as large as the API server admits, in an order that the seed tells. It returns
+// which fields it has grown.
+func (g *grower) grow(o *unstructured.Unstructured, seed uint64) (grown []string, err error) {
 	typed, err := scheme.Scheme.New(o.GroupVersionKind())
 	if err != nil {
 		return nil, err
@@ -60,11 +61,9 @@ func (g *grower) grow(o *unstructured.Unstructured, seed uint64, asks, percent i
 	random.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
 	slices.SortStableFunc(fields, func(a, b field) int { return b.first() - a.first() })
 
+	asks := g.asks
 	for _, f := range fields {
-		if asks <= 0 {
-			break
-		}
-		if random.IntN(100) >= percent {
+		if random.IntN(100) >= g.percent {
 			continue
 		}
 		fits, used, err := g.growField(o, typed, f, asks)
