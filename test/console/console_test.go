@@ -40,7 +40,13 @@ func TestConsole(t *testing.T) {
 	x.awaitText("a stuck key is told", "#troubles", "Warning: replicaset-controller: 1 key stuck", "shop/web-", closed,
 		"windlass get keys --controller replicaset-controller")
 
-	x.pressButton("#controllers", "replicaset-controller")
+	if first := evaluate[string](x, "document.querySelector('#controllers tbody th').textContent"); first !=
+		"replicaset-controller" {
+		t.Errorf("%s is before the controller with the stuck key", first)
+	}
+	x.setWidth(1280)
+	x.checkInSight("whether keys are stuck, at 1280 px", "#controllers th[data-column=stuck]")
+	x.pressButton("#troubles", "replicaset-controller")
 	x.awaitText("its keys, its error, its syncs", "#detail", "Stuck keys", "shop/web-", "failing", closed,
 		"Last recorded syncs", "event on apps/v1/replicasets", "Last error")
 	x.awaitText("what its shadow would do, as text", "#detail", "Its shadow answers differently", hostile)
@@ -68,14 +74,24 @@ func TestConsole(t *testing.T) {
 	if x.visibleText("#detail") != "" {
 		t.Error("the controller is still open")
 	}
+	x.pressButton("#controllers", "replicaset-controller")
+	x.awaitText("the same controller once more", "#detail", "replicaset-controller", "Stuck keys", "alley/web-")
+	x.runSteps("the last row", chromedp.EmulateViewport(1280, 400), chromedp.Evaluate[chromedp.Void](
+		"document.querySelector('#controllers tbody tr:last-child').scrollIntoView()"))
+	x.pressButton("#controllers tbody tr:last-child", "")
+	x.checkInSight("what was opened, beside the last row", "#detail-title")
+	x.setWidth(1280)
+	x.pressButton("#detail", "Close")
 
 	x.runSteps("a search with the keyboard alone", chromedp.KeyEvent("/"), chromedp.KeyEvent("shop/web"),
 		chromedp.KeyEvent(kb.Enter))
 	x.awaitText("what it finds", "#found", "Keys with “shop/web”", "shop/web-", "failing", "replicaset-controller",
 		"deployment-controller")
-	x.runSteps("opening with the keyboard", chromedp.Focus(chromedp.CSS(`#controllers tbody th button`)),
-		chromedp.KeyEvent(kb.Enter))
-	x.awaitText("the first controller", "#detail", "daemonset-controller", "None: no key fails")
+	x.checkInSight("what it finds", "#found-title")
+	evaluate[int](x, "[...document.querySelectorAll('#controllers tbody th button')]"+
+		".find(b => b.textContent === 'daemonset-controller').focus() || 1")
+	x.runSteps("opening with the keyboard", chromedp.KeyEvent(kb.Enter))
+	x.awaitText("the controller", "#detail", "daemonset-controller", "None: no key fails")
 	x.runSteps("closing with the keyboard", chromedp.KeyEvent(kb.Escape))
 
 	w.allowPods(t, shop)

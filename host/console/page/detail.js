@@ -39,6 +39,13 @@ function part(title, ...content) {
 
 const few = (shown, all) => all > shown ? ` (the first ${shown} of ${all})` : "";
 
+// bringUp brings what was opened into sight, from its title on.
+function bringUp(title) {
+  byID("opened").scrollTop = 0;
+  byID("opened").scrollIntoView({ block: "nearest" });
+  title.scrollIntoView({ block: "nearest" });
+}
+
 // showDetail fills a panel; focus and scrolling inside stay where its content is the same.
 function showDetail(c, plugin, selection, data, now) {
   const panel = byID("detail");
@@ -54,7 +61,7 @@ function showDetail(c, plugin, selection, data, now) {
       el("div", { class: "head" }, el("h2", { id: "detail-title", tabindex: "-1" }, c.name), el("button", { type: "button", onclick: () => go({}) }, "Close")),
       el("div", { id: "detail-body" }));
     byID("detail-title").focus({ preventScroll: true });
-    panel.scrollIntoView({ block: "nearest" });
+    bringUp(byID("detail-title"));
   }
   const facts = el("dl", { class: "facts" },
     fact("state", c.state), fact("plugin", `${c.plugin} ${c.version}`), fact("digest", brief(c.digest)),
@@ -110,7 +117,10 @@ function replace(e, content, signature) {
 function showFound(match, data, now) {
   const panel = byID("found");
   panel.hidden = !match;
-  if (!match) return;
+  if (!match) {
+    delete panel.dataset.of;
+    return;
+  }
   const body = [el("div", { class: "head" }, el("h2", { id: "found-title" }, `Keys with “${match}”`), el("button", { type: "button", onclick: () => go({ controller: selection.controller }) }, "Close"))];
   if (data.error) body.push(el("p", { class: "bad" }, data.error));
   if (data.keys) body.push(...part(`Stuck${few(data.keys.keys.length, data.keys.all)}`, data.keys.keys.length ? stuckTable(data.keys.keys, now, true) : el("p", { class: "faint" }, "No such key is stuck.")));
@@ -119,4 +129,8 @@ function showFound(match, data, now) {
       data.syncs.syncs.length ? syncTable(data.syncs.syncs, true) : el("p", { class: "faint" }, "No sync of such a key is remembered.")));
   }
   replace(panel, body, JSON.stringify([match, data, Math.floor(Date.parse(now) / 1000)]));
+  if (panel.dataset.of !== match) {
+    panel.dataset.of = match;
+    bringUp(byID("found-title"));
+  }
 }

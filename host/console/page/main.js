@@ -69,11 +69,17 @@ function showProcess(p) {
   all.forEach(([, value], i) => setText(box.children[i].lastChild, value));
 }
 
+// about names what a trouble is about; a controller that runs here opens.
+function about(names) {
+  return names.split(", ").flatMap((name, i) => [i ? ", " : "", last.controllers.some(c => c.name === name)
+    ? el("button", { type: "button", class: "link", onclick: () => go({ controller: name }) }, name) : name]);
+}
+
 function showTroubles(all) {
   const section = byID("troubles");
   section.hidden = !all.length;
   replace(section.querySelector("ul"), all.map(t => el("li", { class: t.level },
-    el("strong", {}, { bad: "Broken: ", warning: "Warning: ", note: "Note: " }[t.level] || ""), `${t.about}: ${t.what}`, t.do ? el("div", { class: "do mono" }, t.do) : null)), JSON.stringify(all));
+    el("strong", {}, { bad: "Broken: ", warning: "Warning: ", note: "Note: " }[t.level] || ""), ...about(t.about), `: ${t.what}`, t.do ? el("div", { class: "do mono" }, t.do) : null)), JSON.stringify(all));
 }
 
 // showAbsent lists the controllers that don't run here.
@@ -98,6 +104,7 @@ function showSwaps(swaps, now) {
 function show() {
   if (!last) return;
   const c = last.controllers.find(x => x.name === selection.controller);
+  byID("work").classList.toggle("open", !!c || !!selection.find);
   showProcess(last.process);
   showTroubles(last.troubles);
   totals(last);
