@@ -68,7 +68,7 @@ func TestConsole(t *testing.T) {
 	x.awaitText("an error of the API server's, as text", "#detail", "alley/web-", hostile)
 
 	x.pressButton("#detail", "shop/web-")
-	x.awaitText("one key alone", "#detail", "Key shop/web-", "All keys")
+	x.awaitText("one key alone", "#detail", "Key", "shop/web-", "All keys")
 	x.pressButton("#detail", "Close")
 	x.awaitText("closed", "main", "Swaps")
 	if x.visibleText("#detail") != "" {
