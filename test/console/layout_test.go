@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,8 +25,9 @@ import (
 // The long names that a large cluster has, and an error that says much.
 const (
 	longKey = "team-payments-production-europe/checkout-frontend-canary-7d9c6bfb84"
-	longWhy = `pods "checkout-frontend-canary-7d9c6bfb84-x2v4q" is forbidden: exceeded quota: compute-resources, requested: ` +
-		`requests.cpu=4,requests.memory=16Gi, used: requests.cpu=398,requests.memory=1596Gi, limited: requests.cpu=400`
+	longWhy = `pods "checkout-frontend-canary-7d9c6bfb84-x2v4q" is forbidden: exceeded quota: compute-resources, ` +
+		`requested: requests.cpu=4,requests.memory=16Gi, used: requests.cpu=398,requests.memory=1596Gi, ` +
+		`limited: requests.cpu=400`
 )
 
 // crowd is what a windlass with many controllers answers, one of which has a stuck key and one is quarantined.
@@ -67,7 +69,8 @@ func serveCrowd(t *testing.T) (c *crowd, address string) {
 func (c *crowd) now() time.Time { return c.began.Add(time.Duration(c.elapsed.Add(1)) * time.Second) }
 
 // crowded are controllers' names, by name.
-var crowded = strings.Fields(`certificatesigningrequest-approving-controller certificatesigningrequest-cleaner-controller
+var crowded = strings.Fields(`
+	certificatesigningrequest-approving-controller certificatesigningrequest-cleaner-controller
 	clusterrole-aggregation-controller cronjob-controller daemonset-controller daemonset-node-updates
 	deployment-controller disruption-controller endpoints-controller endpointslice-controller
 	endpointslice-mirroring-controller ephemeral-volume-controller garbage-collector-controller
@@ -89,7 +92,8 @@ func (c *crowd) status() *state.Status {
 		plugin := strings.TrimSuffix(name, "-controller")
 		x := state.ControllerStatus{Name: name, Plugin: plugin, Digest: fmt.Sprintf("sha256:%064x", i+1), State: "Running",
 			Workers: 5, Queue: i % 3, Syncs: state.Syncs{Total: 1e4 + now.Unix()%1e5*int64(i%5), P50: 0.0012 * float64(i+1),
-				P99: 0.021 * float64(i+1), Memory: 3 << 20}, Writes: state.Writes{Verbs: map[string]int64{"update": int64(i) * 900}}}
+				P99: 0.021 * float64(i+1), Memory: 3 << 20},
+			Writes: state.Writes{Verbs: map[string]int64{"update": int64(i) * 900}}}
 		switch name {
 		case "replicaset-controller":
 			x.Failing, x.Syncs.Failed = 1, 14
@@ -129,7 +133,8 @@ func (c *crowd) syncs(r *http.Request) any {
 		s := state.Sync{Controller: "replicaset-controller", Key: longKey, Time: c.began.Add(-time.Duration(i) * time.Second),
 			Seconds: 0.0181, Result: "error", Error: longWhy, Did: []string{"event on apps/v1/replicasets " + longKey}}
 		if i%3 == 2 {
-			s.Key, s.Result, s.Error, s.Did = fmt.Sprintf("shop/web-%d", i), "ok", "", []string{"create v1/pods shop/web-1-x2v4q"}
+			s.Key, s.Result, s.Error = fmt.Sprintf("shop/web-%d", i), "ok", ""
+			s.Did = []string{"create v1/pods shop/web-1-x2v4q"}
 		}
 		if asksFor(r, s.Controller, s.Key) {
 			all.Syncs = append(all.Syncs, s)
@@ -149,7 +154,8 @@ func (c *crowd) whole(r *http.Request) any {
 	began, _ := time.Parse(time.RFC3339Nano, r.URL.Query().Get("time"))
 	named := func(name string) map[string]any {
 		return map[string]any{"metadata": map[string]any{"namespace": "team-payments-production-europe", "name": name,
-			"annotations": map[string]any{"note": hostile, "on": "yes"}}, "spec": map[string]any{"replicas": 4, "args": []any{"--a", "b: c"}}}
+			"annotations": map[string]any{"note": hostile, "on": "yes"}},
+			"spec": map[string]any{"replicas": 4, "args": []any{"--a", "b: c"}}}
 	}
 	pod := named("checkout-frontend-canary-7d9c6bfb84-")
 	return &record.Shown{Controller: r.PathValue("controller"), Key: r.URL.Query().Get("key"), Time: began, Took: "18.1ms",
@@ -333,7 +339,7 @@ func TestSearchShowsWhatItFinds(t *testing.T) {
 		x, _ := openCrowd(t, width)
 		search := func(text string) {
 			x.scrollToLastRow()
-			evaluate[int](x, "document.querySelector('#key').value = '' || 1")
+			evaluate[int](x, "(document.querySelector('#key').value = '', 1)")
 			x.runSteps("a search", chromedp.KeyEvent("/"), chromedp.KeyEvent(text), chromedp.KeyEvent(kb.Enter))
 		}
 		search("e")
@@ -374,7 +380,8 @@ func TestFromWarningToEffects(t *testing.T) {
 	unfold := "document.querySelector('#sync summary').click() || 1"
 	evaluate[int](x, unfold)
 	x.awaitLooks(c)
-	x.awaitText("the object, as text, and it stays unfolded", "#sync", "note: "+jsonText(t, hostile), `- "b: c"`, "replicas: 4")
+	x.awaitText("the object, as text, and it stays unfolded", "#sync", "note: "+strconv.Quote(hostile),
+		`- "b: c"`, "replicas: 4")
 	x.checkNames()
 	for _, scheme := range []string{"dark", "light"} {
 		x.setColorScheme(scheme)
@@ -396,13 +403,4 @@ func TestFromWarningToEffects(t *testing.T) {
 			t.Errorf("the browser complains: %s", said)
 		}
 	}
-}
-
-func jsonText(t *testing.T, s string) string {
-	t.Helper()
-	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(b))
 }

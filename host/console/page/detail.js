@@ -36,7 +36,7 @@ function syncTable(syncs, { withController, withKey, open }) {
 }
 
 function part(title, ...content) {
-  return [el("h3", {}, title), ...content];
+  return [el("h3", {}, title), ...content.filter(Boolean)];
 }
 
 const few = (shown, all) => all > shown ? ` (the first ${shown} of ${all})` : "";

@@ -44,7 +44,7 @@ function syncParts(time, got) {
   if (s.missing) return [...all, el("p", { class: "faint" }, `There is nothing of its call: ${s.missing}.`)];
   all.push(...part("Objects in", things([...(s.snapshot || []).map(seen), ...(s.state ? [el("li", {}, `state: ${s.state}`)] : [])], "None.")));
   if ((s.performed || []).length) all.push(...part("Done in the middle", things(s.performed.map(performed))));
-  all.push(...part("Effects out", a.error ? el("p", { class: "bad text" }, a.error) : null, things(says, s.answer ? "None: it wants nothing done." : "It didn't answer.")));
+  all.push(...part("Effects out", a.error && a.error !== s.error ? el("p", { class: "bad text" }, a.error) : null, things(says, s.answer ? "None: it wants nothing done." : "It didn't answer.")));
   all.push(...part("Written and recorded", things((s.wrote || []).map(w => el("li", { class: "mono" }, w)), "Nothing.")));
   return all;
 }
