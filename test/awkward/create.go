@@ -101,7 +101,7 @@ func (p *Place) Objects(t testing.TB, plugins string, size Size) (all []*unstruc
 	return all
 }
 
-// grown returns an object of each kind, in a namespace that it makes, or with a name that begins with that, whose fields
+// grown returns an object of each kind, in a namespace that it makes or with a name that begins with it, whose fields
 // are as large as the API server admits. Kinds are left out of which no object is admitted as it is: nobody has such a
 // one, or what it names isn't there.
 func (p *Place) grown(t testing.TB, g *grower, kinds [][]*unstructured.Unstructured, name string, seed uint64) (
