@@ -335,11 +335,12 @@ func TestOpeningAgain(t *testing.T) {
 
 // What a search finds is brought into sight; the only key that it finds is opened.
 func TestSearchShowsWhatItFinds(t *testing.T) {
+	x, _ := openCrowd(t, 1280)
 	for _, width := range []int{1280, 800} {
-		x, _ := openCrowd(t, width)
+		x.setWidth(width)
 		search := func(text string) {
 			x.scrollToLastRow()
-			evaluate[int](x, "(document.querySelector('#key').value = '', 1)")
+			evaluate[int](x, "(document.querySelector('#key').value = '', document.activeElement.blur(), 1)")
 			x.runSteps("a search", chromedp.KeyEvent("/"), chromedp.KeyEvent(text), chromedp.KeyEvent(kb.Enter))
 		}
 		search("e")
@@ -352,6 +353,7 @@ func TestSearchShowsWhatItFinds(t *testing.T) {
 		if seen := x.visibleText("#found"); seen != "" {
 			t.Errorf("the search is still open: %s", seen)
 		}
+		x.pressButton("#detail", "Close")
 	}
 }
 
