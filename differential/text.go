@@ -103,6 +103,9 @@ func textKey(v runtime.Object, as string) (string, error) {
 	return fmt.Sprintf("%T %s %s", v, as, b), err
 }
 
+// oneLine returns an error's text as one line, as rules of known.yaml expect it: a refusal of a pod has many.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
+
 // set is a list that has no order by the API (x-kubernetes-list-type), so that two in another order are the same.
 type set struct {
 	path []string
