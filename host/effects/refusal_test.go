@@ -15,13 +15,14 @@ func TestRefusalQuotesThePrefix(t *testing.T) {
 	forbidden := func(why string) error {
 		return apierrors.NewForbidden(apischema.GroupResource{Resource: "pods"}, name, errors.New(why))
 	}
+	const priority = "no PriorityClass with name high was found"
 	const account = `error looking up service account default/robot: serviceaccount "robot" not found`
 	for _, x := range []struct {
 		err  error
 		want string
 	}{
 		{forbidden(account), `pods "rs-" is forbidden: ` + account},
-		{forbidden("no PriorityClass with name high was found"), `pods "rs-" is forbidden: no PriorityClass with name high was found`},
+		{forbidden(priority), `pods "rs-" is forbidden: ` + priority},
 		{forbidden("exceeded quota: " + account), `pods "rs-twxpx" is forbidden: exceeded quota: ` + account},
 		{apierrors.NewInvalid(apischema.GroupKind{Kind: "Pod"}, name, nil), `Pod "rs-twxpx" is invalid`},
 		{errors.New(account), account},
