@@ -30,7 +30,7 @@ function syncTable(syncs, { withController, withKey, open }) {
     ...(withController ? [{ of: s.controller, class: "key" }] : []),
     { of: s.result, class: s.result === "ok" ? "good" : "bad" },
     num(took(s.seconds)),
-    { of: [...(s.did || []), ...(s.again ? [`again after ${s.again}`] : [])].join("\n") || (s.error ? "" : "nothing"), class: "text", below: true },
+    { of: [...(s.did || []), ...(s.again ? [`again after ${s.again}`] : [])].join("\n") || (s.error ? "" : "nothing"), class: "text some", below: true },
     { of: s.error, class: "text faint brief", below: true },
   ]));
 }
