@@ -98,6 +98,7 @@ func TestSetsHaveNoOrder(t *testing.T) {
 	if pod("a", "b") != pod("b", "a") || pod("a", "b") == pod("a", "c") || pod("a", "b") == pod("a") {
 		t.Errorf("%s", pod("b", "a"))
 	}
+
 	job := func(uids ...types.UID) string {
 		j := &batchv1.Job{}
 		j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: uids}
@@ -106,6 +107,7 @@ func TestSetsHaveNoOrder(t *testing.T) {
 	if job("1", "2") != job("2", "1") || job("1", "2") == job("1", "3") {
 		t.Errorf("%s", job("2", "1"))
 	}
+
 	container := func(names ...string) string {
 		p := &corev1.Pod{}
 		for _, name := range names {

@@ -96,7 +96,7 @@ func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespa
 	return nil
 }
 
-// name gives an object that is about to be made the name that its server makes up.
+// name names an object that is about to be made as its server makes names up.
 func (c *Cluster) name(o runtime.Object) error {
 	m, err := meta.Accessor(o)
 	if err == nil && m.GetName() == "" && m.GetGenerateName() != "" {

@@ -130,6 +130,7 @@ func extremeLists(v reflect.Value) (all []extreme) {
 	if v.Len() > 0 {
 		like.Set(v.Index(0))
 	}
+
 	for _, n := range counts {
 		all = append(all, func() reflect.Value {
 			list := reflect.MakeSlice(v.Type(), 0, v.Len()+n)

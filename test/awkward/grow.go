@@ -85,6 +85,7 @@ func (g *grower) growField(o *unstructured.Unstructured, typed runtime.Object, f
 	before.Set(f.value())
 	most := before
 	defer func() { f.value().Set(most) }()
+
 	for i, extreme := range extremes(before, g.most/textShare) {
 		id := fmt.Sprint(f.of, i)
 		refused := g.refused[id]
@@ -150,6 +151,7 @@ func collect(into *[]field, f field) {
 	if len(extremes(v, 0)) > 0 {
 		*into = append(*into, f)
 	}
+
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() && v.Elem().Kind() == reflect.Struct {

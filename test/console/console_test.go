@@ -134,6 +134,7 @@ func testLogin(t *testing.T, w *world) {
 	if seen := x.visibleText("#controllers tbody"); seen != "" {
 		t.Errorf("shows to anybody: %s", seen)
 	}
+
 	enter := func(token string) {
 		x.runSteps("a token", chromedp.SendKeys(chromedp.CSS("#token"), token), chromedp.KeyEvent(kb.Enter))
 	}

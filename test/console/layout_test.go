@@ -88,6 +88,7 @@ func (c *crowd) status() *state.Status {
 			Server: "https://10.0.0.1:6443"},
 		Plugins: []state.PluginStatus{}, Absent: []state.Absent{}, Swaps: []state.Swap{},
 	}
+
 	for i, name := range crowded {
 		plugin := strings.TrimSuffix(name, "-controller")
 		x := state.ControllerStatus{Name: name, Plugin: plugin, Digest: fmt.Sprintf("sha256:%064x", i+1), State: "Running",
