@@ -67,9 +67,10 @@ func TestConsole(t *testing.T) {
 
 	x.pressButton("#detail", "shop/web-")
 	x.awaitText("one key alone", "#detail", "Key", "shop/web-", "All keys")
+	x.awaitText("its syncs", "#detail [aria-label^=Recorded] tbody", ":")
 	x.pressButton("#detail [aria-label^=Recorded] tbody", ":")
 	x.awaitText("what went into its last sync, and what came out", "#sync", "Objects in", "apps/v1/replicasets",
-		"shop/web-", "Done in the middle", "create v1/pods shop/web-", "Effects out", "Written and recorded")
+		"shop/web-", "Done in the middle", "create v1/pods shop/", "Effects out", "Written and recorded")
 	evaluate[int](x, "document.querySelectorAll('#sync summary').forEach(e => e.click()) || 1")
 	x.awaitText("what is in the objects, as text", "#sync", "replicas: 2", "<img src=x")
 	x.pressButton("#detail", "Close")
