@@ -77,7 +77,7 @@ func (e *explainer) serveSync(w http.ResponseWriter, r *http.Request) {
 	if f == nil {
 		return
 	}
-	f = record.Redact(f)
+	f = record.Redact(f) // all of it: what one sync has shown to be secret is looked for in the others
 	for i := range f.Syncs {
 		s := &f.Syncs[i]
 		if s.Key.String() != key || !s.Start.Equal(began) {

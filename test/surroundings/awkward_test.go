@@ -24,16 +24,16 @@ func awkwardObjects() surrounding {
 		Many: workload.Size(1, 10), Orphans: workload.Size(600, 40_000), Rounds: workload.Size(1, 4),
 		Asks: workload.Size(16, 2000), Bytes: workload.Size(100_000, 1_000_000),
 	}
-	return surrounding{name: "awkward objects", spares: true, quiet: true, begin: func(t *testing.T, w *world) func() {
+	begin := func(t *testing.T, w *world) func(*testing.T) {
 		place := awkward.NewPlace(w.cluster)
 		place.CreateOrphans(t, size.Orphans)
 		all := place.Objects(t, "../../plugins", size)
 		place.Create(t, all)
-		expectAsNative := func() {}
+		expectAsNative := func(*testing.T) {}
 		if workload.Size(0, 1) == 1 {
 			expectAsNative = beginNative(w, place, all)
 		}
-		return func() {
+		return func(t *testing.T) {
 			// Each orphan is a request, and the collector sends so many a second.
 			patience := time.Duration(size.Orphans) * 50 * time.Millisecond
 			cluster.Eventually(t, patience, "owners of odd names are no owners", func() (bool, string) {
@@ -41,24 +41,25 @@ func awkwardObjects() surrounding {
 				return left == "", left
 			})
 			w.expectWell(t)
-			expectAsNative()
+			expectAsNative(t)
 		}
-	}}
+	}
+	return surrounding{name: "awkward objects", spares: true, quiet: true, begin: begin}
 }
 
 // beginNative has the native manager make something of the same objects on a cluster of its own, and returns what waits
 // until both have made the same.
-func beginNative(w *world, ours *awkward.Place, all []*unstructured.Unstructured) (expectSame func()) {
+func beginNative(w *world, ours *awkward.Place, all []*unstructured.Unstructured) (expectSame func(*testing.T)) {
 	c := cluster.Start(w, cluster.Options{Nodes: 3})
 	c.Native(w, builtin.Names())
 	native := awkward.NewPlace(c)
 	native.Create(w, all)
 
-	return func() {
+	return func(t *testing.T) {
 		const least = 100 // surely: there are more awkward objects that own some
-		cluster.Poll(w, time.Second, 15*time.Minute, "both managers make the same of awkward objects", func() (bool, string) {
-			tally := native.Tally(w)
-			d := awkward.Differences(ours.Tally(w), tally)
+		cluster.Poll(t, time.Second, 15*time.Minute, "both managers make the same of awkward objects", func() (bool, string) {
+			tally := native.Tally(t)
+			d := awkward.Differences(ours.Tally(t), tally)
 			return len(d) == 0 && len(tally) > least, fmt.Sprint(len(tally), " owners natively; ", strings.Join(d, "\n"))
 		})
 	}
