@@ -106,6 +106,7 @@ func endure(t *testing.T, surroundings []surrounding) {
 	lives = life.Of("", lives)
 	w := beginWorld(t, lives)
 	defer w.expectNoneGivenUp()
+	defer w.tellOfFailure()
 
 	end := func(*testing.T) {}
 	if !surroundings[0].late {
@@ -131,6 +132,13 @@ func endure(t *testing.T, surroundings []surrounding) {
 		})
 	})
 	w.expectAfterwards()
+}
+
+// tellOfFailure logs what the manager says of its controllers and keys, if the test has failed.
+func (w *world) tellOfFailure() {
+	if w.Failed() {
+		w.Logf("status: %s\nkeys: %s", w.manager.Get(w.T, "/windlass/v1/status"), w.manager.Get(w.T, "/windlass/v1/keys"))
+	}
 }
 
 // beginWorld starts a cluster and a manager with one worker for each controller.
