@@ -157,7 +157,7 @@ func beginWorld(t *testing.T, lives []*life.Life) *world {
 		}})
 
 	w.stage = life.NewStage(t, w.cluster)
-	w.stage.Longer = lasting()
+	w.stage.Longer = 3 * lasting() // a back-off may have grown to as long again
 	patiently(w.stage)
 	w.stage.RestrainKubelets(t)
 	w.stage.Metrics = metricsapi.Serve(t, w.cluster.RESTConfig())
