@@ -54,6 +54,7 @@ type Case struct {
 	Line int    `json:"-"`
 
 	defined []*schema.Resource // by the plugin's folder crd
+	former  string             // what came out last, in the former form
 }
 
 // Topic is the name of the case's file.
@@ -175,6 +176,12 @@ func (c *Case) Wanted() (string, error) {
 	text, err := yaml.Marshal(c.Want)
 
 	return string(text), err
+}
+
+// Holds reports whether what came out last is what the case wants, in the form of now or in the former one.
+func (c *Case) Holds(out string) (bool, error) {
+	want, err := c.Wanted()
+	return err == nil && (want == out || want == c.former), err
 }
 
 // Asserts returns an error where the case is given nothing and nothing comes out, and doesn't say that it is meant so.
