@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -173,9 +173,7 @@ func (c *Case) Wanted() (string, error) {
 			"run with -update (windlass plugin test: --update), then check what that has written")
 	}
 
-	text, err := yaml.Marshal(c.Want)
-
-	return string(text), err
+	return record.YAML(c.Want)
 }
 
 // Holds reports whether what came out last is what the case wants, in the form of now or in the former one.

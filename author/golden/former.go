@@ -3,7 +3,7 @@ package golden
 import (
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/windlass-dev/windlass/host/record"
 )
 
 // The form that outputs had before the first release: objects whole, events by their fields, and performed effects
@@ -22,8 +22,7 @@ const performs = "perform "
 func (o *Output) formerText() (string, error) {
 	was := *o
 	was.Effects = formerNotes(o.Effects)
-	b, err := yaml.Marshal(was)
-	return string(b), err
+	return record.YAML(was)
 }
 
 func formerNotes(notes []Note) (all []Note) {

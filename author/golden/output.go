@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
@@ -287,11 +286,7 @@ func Masks(c *abi.Controller) (map[string]*schema.Mask, error) {
 }
 
 // outputText returns what came out, in YAML.
-func (h *host) outputText() (string, error) {
-	b, err := yaml.Marshal(h.out)
-
-	return string(b), err
-}
+func (h *host) outputText() (string, error) { return record.YAML(h.out) }
 
 // attempt does an effect of the answer, of which nothing is to be known but whether it fails: note gets that.
 func (h *host) attempt(e *abi.Effect, note *Note, failed *bool) (abi.Outcome, error) {
