@@ -3,6 +3,7 @@ package golden
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,8 @@ type Note struct {
 	// Change is what an update has otherwise than the copy that the sync saw, and what a created object has otherwise
 	// than what it is like.
 	record.Change `json:",inline"`
+	// Version is that of the copy which an update is made of, where it isn't the cache's.
+	Version string `json:"version,omitempty"`
 	// Like is what a created object is made of, such as "apps/v1/replicasets default/web spec.template".
 	Like    string `json:"like,omitempty"`
 	Object  any    `json:"object,omitempty"` // what else is sent
@@ -146,19 +149,41 @@ func (h *host) describeObject(n *Note, e *abi.Effect, res *schema.Resource) erro
 
 	switch e.Kind {
 	case abi.EffectUpdate:
-		seen := h.seenCopy(e)
-		if seen == nil {
-			return nil
-		}
-		was, err := h.declared(e, res, seen.Raw)
-		if err != nil {
-			return err
-		}
-		n.Change, n.Object = record.ChangeOf(was, object), nil
+		return h.describeUpdate(n, e, res, object)
 	case abi.EffectCreate:
 		return h.describeLikeness(n, object)
 	}
 	return nil
+}
+
+// describeUpdate notes what an update changes in the copy that the sync saw, and that copy's version where the cache has
+// another one.
+func (h *host) describeUpdate(n *Note, e *abi.Effect, res *schema.Resource, object map[string]any) error {
+	seen := h.seenCopy(e)
+	if seen == nil {
+		return nil
+	}
+	was, err := h.declared(e, res, seen.Raw)
+	if err != nil {
+		return err
+	}
+	n.Change, n.Object = record.ChangeOf(withoutVersion(was), withoutVersion(object)), nil
+
+	if !slices.Contains(h.cached, seen) {
+		n.Version = e.Version
+	}
+	return nil
+}
+
+func withoutVersion(object map[string]any) map[string]any {
+	metadata, ok := object["metadata"].(map[string]any)
+	if !ok {
+		return object
+	}
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	delete(metadata, "resourceVersion")
+	object["metadata"] = metadata
+	return object
 }
 
 // declared returns an object as people read it, of an update what the controller declares: an update is a difference
