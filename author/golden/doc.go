@@ -12,6 +12,7 @@
 //	want:
 //	  effects:
 //	  - do: create v1/pods default/
+//	    like: apps/v1/replicasets default/web spec.template
 //	    ...
 //	---
 //	# The next one.
