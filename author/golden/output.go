@@ -3,7 +3,6 @@ package golden
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,23 +166,12 @@ func (h *host) describeUpdate(n *Note, e *abi.Effect, res *schema.Resource, obje
 	if err != nil {
 		return err
 	}
-	n.Change, n.Object = record.ChangeOf(withoutVersion(was), withoutVersion(object)), nil
+	n.Change, n.Object = record.ChangeOf(was, object), nil
 
 	if !slices.Contains(h.cached, seen) {
 		n.Version = e.Version
 	}
 	return nil
-}
-
-func withoutVersion(object map[string]any) map[string]any {
-	metadata, ok := object["metadata"].(map[string]any)
-	if !ok {
-		return object
-	}
-	object, metadata = maps.Clone(object), maps.Clone(metadata)
-	delete(metadata, "resourceVersion")
-	object["metadata"] = metadata
-	return object
 }
 
 // declared returns an object as people read it, of an update what the controller declares: an update is a difference

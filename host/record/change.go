@@ -21,10 +21,13 @@ type Change struct {
 	Unset []string `json:"unset,omitempty"`
 }
 
-// ChangeOf returns what b has otherwise than a. Both are as [Readable] returns them.
+// ChangeOf returns what b has otherwise than a, but for its resourceVersion. Both are as [Readable] returns them.
 func ChangeOf(a, b map[string]any) Change {
 	c := Change{Set: map[string]any{}}
 	c.compareMembers("", a, b)
+	const version = "metadata.resourceVersion"
+	delete(c.Set, version)
+	c.Unset = slices.DeleteFunc(c.Unset, func(path string) bool { return path == version })
 	slices.Sort(c.Unset)
 	return c
 }
