@@ -3,6 +3,7 @@ package differential
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,10 +35,10 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 	var writes []string
 	var kinds, asides []string
 	for _, q := range requests {
-		line := write(q, names)
-		if s.empty(q, line, names) {
+		if s.empty(q, names) {
 			continue
 		}
+		line := write(q, names)
 		if q.Err != nil && slices.Contains(writes, line) {
 			continue // a status tried again at once, or one more of a batch none of whose members can be made
 		}
@@ -122,15 +123,19 @@ func idle(q *api.Request) bool {
 	return q.Err == nil && !q.Changed && (q.Verb == "update" || q.Verb == "patch")
 }
 
-// empty reports whether a write has changed nothing but what may differ by chance.
-func (s *Subject) empty(q *api.Request, line string, names map[string]string) bool {
-	if s.Normal == nil || q.Err != nil || q.Old == nil || q.Verb != "update" && q.Verb != "patch" ||
-		q.Subresource == "scale" {
+// empty reports whether a write has changed nothing but what may differ by chance: the order of a set, or what a rule
+// of text is about.
+func (s *Subject) empty(q *api.Request, names map[string]string) bool {
+	if q.Err != nil || q.Old == nil || q.Verb != "update" && q.Verb != "patch" || q.Subresource == "scale" {
+		return false
+	}
+	v, err := api.External(q.Answer, api.Version(q.Resource, q.Subresource))
+	if err != nil || setsOf[reflect.TypeOf(v)] == nil && len(s.known.texts) == 0 {
 		return false
 	}
 	before := *q
 	before.Answer = q.Old
-	return s.normal(write(&before, maps.Clone(names)), names) == s.normal(line, names)
+	return s.normal(write(&before, maps.Clone(names)), names) == s.normal(write(q, maps.Clone(names)), names)
 }
 
 // again reports whether a request is repeated later: one that met a conflict and is made anew has done nothing.
@@ -180,7 +185,7 @@ func (s *Subject) alike(c *api.Cluster) map[string]string {
 			}
 			name := o.(metav1.Object).GetName()
 			if _, ok := first[class]; !ok {
-				first[class] = fmt.Sprintf("<alike %d>", len(first)+1)
+				first[class] = fmt.Sprintf(alikeName+"%d>", len(first)+1)
 			}
 			names[name] = first[class]
 		}
@@ -193,6 +198,11 @@ func (s *Subject) alike(c *api.Cluster) map[string]string {
 	maps.DeleteFunc(names, func(name, _ string) bool { return single[name] })
 	return names
 }
+
+// alikeName is how a name begins that stands for those of objects which are alike.
+const alikeName = "<alike "
+
+func isAlike(name string) bool { return strings.HasPrefix(name, alikeName) }
 
 func count(names map[string]string, class string) (n int) {
 	for _, c := range names {
@@ -210,17 +220,18 @@ func (s *Subject) normal(line string, names map[string]string) string {
 	if strings.Contains(line, "kube-api-access-") { // which takes a tenth of looking by the expression
 		line = tokenVolume.ReplaceAllString(line, "kube-api-access-*")
 	}
-	if s.Normal != nil {
-		line = s.Normal(line)
-	}
-	return line
+	return s.known.loosened(line)
 }
 
 // tokenVolume is the volume for a pod's token, which the server names at random.
 var tokenVolume = regexp.MustCompile(`\bkube-api-access-[a-z0-9]{5}\b`)
 
-// replaceName replaces a name where it isn't part of a longer one.
+// replaceName replaces a name where it isn't part of a longer one; one of digits alone with the quotes that it has in
+// YAML.
 func replaceName(line, name, other string) string {
+	if strings.Trim(name, "0123456789") == "" {
+		line = strings.ReplaceAll(line, `: "`+name+`"`, ": "+name)
+	}
 	part := func(i int) bool {
 		return i >= 0 && i < len(line) && (line[i] == '-' || line[i] >= '0' && line[i] <= '9' || line[i] >= 'a' &&
 			line[i] <= 'z')
@@ -298,18 +309,37 @@ func write(q *api.Request, names map[string]string) string {
 	}
 
 	as := fmt.Sprint(q.Namespace, generated, q.Err != nil, q.Subresource)
-	return line + "\n" + printObject(v, as, func(m map[string]any) {
-		if q.Err != nil {
-			trim(m, q.Subresource)
-		}
-		meta, _ := m["metadata"].(map[string]any)
-		if q.Namespace != "" {
-			meta["namespace"] = q.Namespace
-		}
-		if generated {
-			delete(meta, "name")
-		}
-	})
+	text := func(v runtime.Object) string {
+		return printObject(v, as, func(m map[string]any) {
+			if q.Err != nil {
+				trim(m, q.Subresource)
+			}
+			meta, _ := m["metadata"].(map[string]any)
+			if q.Namespace != "" {
+				meta["namespace"] = q.Namespace
+			}
+			if generated {
+				delete(meta, "name")
+			}
+		})
+	}
+	if !isAlike(names[q.Name]) || q.Old == nil {
+		return line + "\n" + text(v)
+	}
+	old, err := api.External(q.Old, api.Version(q.Resource, q.Subresource))
+	if err != nil {
+		return line + " " + err.Error()
+	}
+	return line + "\n" + changedLines(text(old), text(v))
+}
+
+// changedLines returns the lines that a change of a text has taken away and added: of an object that may be taken for
+// another one only these are compared, for the two needn't be the same in all.
+func changedLines(old, new string) string {
+	all := strings.SplitAfter(record.Diff(old, new), "\n")
+	return strings.Join(slices.DeleteFunc(all, func(line string) bool {
+		return !strings.HasPrefix(line, "-") && !strings.HasPrefix(line, "+")
+	}), "")
 }
 
 // trim leaves of an object that was sent what the server would have looked at.

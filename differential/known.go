@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -14,10 +16,15 @@ type Known struct {
 	Controller string `json:"controller"`
 	// Kind is sync, wake, answer, metrics, end, panic (of upstream's controller) or rest (the plugin goes on and on, and
 	// upstream's doesn't); late is either of the first two where caches are late, or where it is chance what comes before
-	// a write that is refused for ever.
+	// a write that is refused for ever. A rule of kind text says that a part of a line may be another one: see Match.
 	Kind string `json:"kind"`
-	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n.
+	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n. Of a rule
+	// of text it is one that a write, an event or an object matches, as it is printed: what its groups match is compared
+	// with nothing, and all else still is.
 	Match string `json:"match"`
+	// AnyOrder says of a rule of text that what its groups match are lists with commas whose order is chance; they are
+	// compared as sets.
+	AnyOrder bool `json:"anyOrder,omitempty"`
 	// Did is a regular expression that what upstream's controller did matches, too, with the error that a sync of its
 	// ended with, where it had one; it may be left out.
 	Did string `json:"did,omitempty"`
@@ -41,9 +48,10 @@ type Known struct {
 //go:embed known.yaml
 var knownFile []byte
 
+// knowns are the rules on one controller.
 type knowns struct {
-	rules []*Known
-	seen  map[string]int
+	rules, texts []*Known
+	seen         map[string]int
 }
 
 // readKnown returns the rules on one controller.
@@ -55,7 +63,11 @@ func readKnown(controller string) (*knowns, error) {
 
 	k := &knowns{seen: map[string]int{}}
 	for _, x := range all {
-		if x.Controller == controller {
+		switch {
+		case x.Controller != controller:
+		case x.Kind == "text":
+			k.texts = append(k.texts, x)
+		default:
 			k.rules = append(k.rules, x)
 		}
 	}
@@ -96,7 +108,39 @@ func (x *Known) complete() error {
 		}
 		*e.to = compiled
 	}
+	if ofText := x.Kind == "text"; ofText && x.expression.NumSubexp() == 0 || !ofText && x.AnyOrder {
+		return errors.New("a rule of text, and no other, has groups in its match that are compared otherwise")
+	}
 	return nil
+}
+
+// loosened returns a line without what rules of text let differ.
+func (k *knowns) loosened(line string) string {
+	for _, x := range k.texts {
+		found := x.expression.FindAllStringSubmatchIndex(line, -1)
+		if found == nil {
+			continue
+		}
+		k.seen[x.Cause]++
+		for _, at := range slices.Backward(found) {
+			for group := len(at)/2 - 1; group > 0; group-- {
+				if from, to := at[2*group], at[2*group+1]; from >= 0 {
+					line = line[:from] + x.inPlaceOf(line[from:to]) + line[to:]
+				}
+			}
+		}
+	}
+	return line
+}
+
+// inPlaceOf returns what is compared in the place of what a group has matched.
+func (x *Known) inPlaceOf(text string) string {
+	if !x.AnyOrder {
+		return "*"
+	}
+	all := strings.Split(text, ", ")
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
 }
 
 func (x *Known) recognises(d *Difference) bool {

@@ -415,7 +415,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 	before.did = strings.Join(a, "\n")
 	if n.Err != nil {
-		before.did += "\nupstream's error: " + n.Err.Error()
+		before.did += "\nupstream's error: " + oneLine(n.Err)
 	}
 	text := compare(a, b)
 	if p.met(before, p.cluster, ours, text == "") {
@@ -423,7 +423,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 	if text != "" {
 		if w.Err != nil {
-			text += "\nthe plugin's error: " + w.Err.Error()
+			text += "\nthe plugin's error: " + oneLine(w.Err)
 		}
 		if p.subject.ExplainSync != nil {
 			text += p.subject.ExplainSync(before.objects())

@@ -54,7 +54,7 @@ func (s *Subject) rename(x *restingSide, names map[string]string) {
 			continue
 		}
 		named(q, names)
-		if m, ok := q.Sent.(metav1.Object); ok && q.Verb == "create" && m.GetGenerateName() != "" {
+		if m, ok := q.Sent.(metav1.Object); ok && q.Verb == "create" && q.Name != "" && m.GetGenerateName() != "" {
 			names[q.Name] = m.GetGenerateName() + "*"
 		}
 		if s.Renames != nil && q.Verb == "create" && q.Err == nil {

@@ -405,7 +405,7 @@ func (p *play) errorsOf(x *rested, keys []string) string {
 func (s *restingSide) errorsOf(whose string, keys []string) (text string) {
 	for _, key := range keys {
 		if err := s.last[key].Err; err != nil {
-			text += fmt.Sprintf("\n%s error for %s: %v", whose, key, err)
+			text += fmt.Sprintf("\n%s error for %s: %s", whose, key, oneLine(err))
 		}
 	}
 	return text

@@ -106,6 +106,8 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own := *s
+	own.known, s = known, &own
 	steps := cmp.Or(s.Steps, stepsMost)
 	first, enough := number(t, "SEED", 1), max(number(t, "FOUND", found), 1)
 
@@ -141,6 +143,9 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 	}
 	if syncs == 0 && worlds >= 100 { // a world alone may have nothing to sync
 		t.Error("nothing was synced: the worlds are empty")
+	}
+	for _, k := range known.texts {
+		t.Logf("known: in %d lines: %s", known.seen[k.Cause], k.Cause)
 	}
 	for _, k := range known.rules {
 		t.Logf("known: %d times: %s", known.seen[k.Cause], k.Cause)

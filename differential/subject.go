@@ -101,8 +101,6 @@ type Subject struct {
 	// Nil: there are none.
 	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string,
 		err error)
-	// Normal rewrites a line of what either has done, for what may differ by chance; nil: nothing does.
-	Normal func(line string) string
 
 	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what
 	// stands for the parts of a created object that the two make otherwise by rule, such as a hash in its name, and
@@ -119,7 +117,8 @@ type Subject struct {
 	// setting of that name. One that is locked is unlocked by emulating the oldest version that can be.
 	Gates []string
 
-	late bool // caches are
+	late  bool    // caches are
+	known *knowns // the rules of known.yaml about it
 }
 
 // Deed is something that others do to the cluster.

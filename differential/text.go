@@ -3,10 +3,16 @@ package differential
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	"go.yaml.in/yaml/v2" // what sigs.k8s.io/yaml writes with, without its way over JSON, which took a sixth of the time
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	sigsyaml "sigs.k8s.io/yaml"
 )
@@ -24,8 +30,8 @@ var texts = struct {
 // textsMost bounds texts, which are of some 4 KB each with what they are found by.
 const textsMost = 4000
 
-// Kept returns a text that was made for the same key, or makes it. A key's beginning says what its text is of.
-func Kept(key string, make func() (string, error)) (string, error) {
+// kept returns a text that was made for the same key, or makes it. A key's beginning says what its text is of.
+func kept(key string, make func() (string, error)) (string, error) {
 	texts.Lock()
 	defer texts.Unlock()
 	if known, ok := texts.known[key]; ok {
@@ -49,7 +55,7 @@ func YAML(v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return Kept("data "+string(j), func() (string, error) {
+	return kept("data "+string(j), func() (string, error) {
 		y, err := sigsyaml.JSONToYAML(j)
 		return string(y), err
 	})
@@ -75,7 +81,7 @@ func printObject(v runtime.Object, as string, change func(map[string]any)) strin
 	if key == "" {
 		text, err = print()
 	} else {
-		text, err = Kept(key, print)
+		text, err = kept(key, print)
 	}
 	if err != nil {
 		return err.Error()
@@ -97,7 +103,43 @@ func textKey(v runtime.Object, as string) (string, error) {
 	return fmt.Sprintf("%T %s %s", v, as, b), err
 }
 
-// fields are those of an object in its resource's version, without those that only the server sets.
+// oneLine returns an error's text as one line, as rules of known.yaml expect it: a refusal of a pod has many.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", " ") }
+
+// set is a list that has no order by the API (x-kubernetes-list-type), so that two in another order are the same.
+type set struct {
+	path []string
+	by   string // the field that tells its elements apart; "": they are strings
+}
+
+// setsOf are the sets that upstream's controllers fill in the order of a map or of their caches, by the type of object.
+var setsOf = map[reflect.Type][]set{
+	reflect.TypeFor[*corev1.Pod](): {{[]string{"spec", "volumes"}, "name"}},
+	reflect.TypeFor[*batchv1.Job](): {
+		{[]string{"status", "uncountedTerminatedPods", "failed"}, ""},
+		{[]string{"status", "uncountedTerminatedPods", "succeeded"}, ""},
+	},
+}
+
+// sort puts the set of an object in order.
+func (s *set) sort(fields map[string]any) error {
+	list, _, err := unstructured.NestedFieldNoCopy(fields, s.path...)
+	if err != nil {
+		return err
+	}
+	all, _ := list.([]any)
+	name := func(v any) string {
+		if m, ok := v.(map[string]any); ok {
+			v = m[s.by]
+		}
+		return fmt.Sprint(v)
+	}
+	slices.SortStableFunc(all, func(a, b any) int { return strings.Compare(name(a), name(b)) })
+	return nil
+}
+
+// fields are those of an object in its resource's version, without those that only the server sets; its sets are in
+// order.
 func fields(v runtime.Object) (map[string]any, error) {
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
 	if err != nil {
@@ -105,6 +147,11 @@ func fields(v runtime.Object) (map[string]any, error) {
 	}
 	delete(m, "kind")
 	delete(m, "apiVersion")
+	for _, s := range setsOf[reflect.TypeOf(v)] {
+		if err := s.sort(m); err != nil {
+			return nil, err
+		}
+	}
 	if meta, ok := m["metadata"].(map[string]any); ok {
 		for _, name := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
 			delete(meta, name)

@@ -175,7 +175,7 @@ func (w *Wakings) Wake(g guest.Guest, e *Waking) ([]string, error) {
 	}
 
 	woken := []string{}
-	s.plan.Wakes(around, event, func(*cache.Object) bool { return e.Own }, func(k abi.KeyRef, _ time.Duration) {
+	s.plan.Wakes(around, event, func(cache.Event) bool { return e.Own }, func(k abi.KeyRef, _ time.Duration) {
 		woken = append(woken, strings.TrimSpace(k.Resource+" "+strings.TrimPrefix(k.Namespace+"/"+k.Name, "/")))
 	})
 	slices.Sort(woken)

@@ -46,9 +46,8 @@ type slot struct {
 	syncer syncer.Syncer
 	states syncer.States
 
-	queue []abi.KeyRef
-	// synced then, whatever happens before: requeueAfter, replaced by the next sync's unless that fails
-	due      map[abi.KeyRef]time.Time
+	queue    []abi.KeyRef
+	due      syncer.Timers            // synced then, whatever happens before
 	delayed  map[abi.KeyRef]time.Time // of batched wake-ups and failures
 	attempts map[abi.KeyRef]int
 }
@@ -71,7 +70,7 @@ func (r *run) startProcess() error {
 	}
 
 	for i, c := range r.world.controllers {
-		s := &slot{Controller: c, plan: plans[i], due: map[abi.KeyRef]time.Time{}, delayed: map[abi.KeyRef]time.Time{},
+		s := &slot{Controller: c, plan: plans[i], due: syncer.Timers{}, delayed: map[abi.KeyRef]time.Time{},
 			attempts: map[abi.KeyRef]int{}}
 		s.syncer.World, s.syncer.States = p.caches, &s.states
 		s.writer, err = effects.New(effects.Options{
@@ -271,7 +270,7 @@ func (p *process) syncKey(s *slot, key abi.KeyRef) error {
 	m := s.manifest()
 	c := &called{step: r.step, slot: m.Name, guest: s.Guest, key: key}
 	turn := &syncer.Turn{
-		Key: key, Now: r.cluster.now, Attempt: int32(s.attempts[key]), Timer: s.untilTimer(key, r.cluster.now),
+		Key: key, Now: r.cluster.now, Attempt: int32(s.attempts[key]), Timer: s.due.Until(key, r.cluster.now),
 		Witnesses: []syncer.Witness{c},
 		Permit:    func(all []abi.Effect) error { return p.permitEffects(s, key, all) },
 		Accepted:  func(a *abi.SyncResponse) { r.accepted(s, c, a) },
@@ -296,7 +295,7 @@ func (p *process) syncKey(s *slot, key abi.KeyRef) error {
 	}
 
 	if o.Accepted {
-		s.setTimer(key, r.cluster.now, target.Next(o.Asked), !o.Done())
+		s.due.Set(key, r.cluster.now, target.Next(o.Asked), !o.Done())
 	}
 	if !o.Done() {
 		s.attempts[key]++
@@ -331,27 +330,6 @@ func (r *run) accepted(s *slot, c *called, a *abi.SyncResponse) {
 	if strings.Contains(a.Error, notInReads) {
 		r.found(Finding{Check: Undeclared, Message: oneLine(a.Error)})
 	}
-}
-
-// setTimer sets the key's timer as the host does: after a sync that has failed an earlier one that is due sooner stays.
-func (s *slot) setTimer(key abi.KeyRef, now time.Time, after time.Duration, failed bool) {
-	due := now.Add(after)
-	if was, ok := s.due[key]; ok && failed && (after == 0 || !due.Before(was)) {
-		return
-	}
-	delete(s.due, key)
-	if after > 0 {
-		s.due[key.Clone()] = due
-	}
-}
-
-// untilTimer returns how long it is until the key's timer goes off, 0 where it has none or has just gone off.
-func (s *slot) untilTimer(key abi.KeyRef, now time.Time) time.Duration {
-	due, ok := s.due[key]
-	if !ok {
-		return 0
-	}
-	return max(due.Sub(now), 0)
 }
 
 // backoff is how long a key waits after so many failures in a row.

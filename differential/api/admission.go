@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	admit "k8s.io/apiserver/pkg/admission"
@@ -47,7 +48,8 @@ func newAdmission() (*admission, error) {
 	return a, tolerations.ValidateInitialization()
 }
 
-// create has the object that is about to be made pass all admission.
+// create has the object that is about to be made pass all admission. A name that the server makes up is made between
+// what may change the object and what may only refuse it, so that the former has but the beginning to quote.
 func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespace string, o runtime.Object) error {
 	if r.namespaced {
 		if err := c.open(r, namespace, o); err != nil {
@@ -57,7 +59,7 @@ func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespa
 
 	pod, ok := o.(*core.Pod)
 	if !ok {
-		return nil
+		return c.name(o)
 	}
 
 	if err := a.refresh(c, namespace); err != nil {
@@ -65,20 +67,26 @@ func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespa
 	}
 	account := cmp.Or(pod.Spec.ServiceAccountName, serviceaccount.DefaultServiceAccountName)
 	if _, there, err := a.accounts.GetByKey(namespace + "/" + account); !there || err != nil {
-		return apierrors.NewForbidden(r.gvr.GroupResource(), pod.Name,
+		return apierrors.NewForbidden(r.gvr.GroupResource(), cmp.Or(pod.Name, pod.GenerateName),
 			fmt.Errorf("error looking up service account %s/%s: serviceaccount %q not found", namespace, account, account))
 	}
 
 	attributes := admit.NewAttributesRecord(o, nil, r.gvr.GroupVersion().WithKind(r.kind), namespace, pod.Name, r.gvr, "",
 		admit.Create,
 		&metav1.CreateOptions{}, false, nil)
-	for _, p := range a.plugins {
-		if p == a.plugins[0] && len(a.limits.List()) == 0 {
-			continue // it would ask the server for what isn't there
-		}
+	plugins := a.plugins
+	if len(a.limits.List()) == 0 {
+		plugins = plugins[1:] // it would ask the server for what isn't there
+	}
+	for _, p := range plugins {
 		if err := p.Admit(ctx, attributes, nil); err != nil {
 			return err
 		}
+	}
+	if err := c.name(o); err != nil {
+		return err
+	}
+	for _, p := range plugins {
 		if v, ok := p.(admit.ValidationInterface); ok {
 			if err := v.Validate(ctx, attributes, nil); err != nil {
 				return err
@@ -86,6 +94,15 @@ func (a *admission) create(ctx context.Context, c *Cluster, r *resource, namespa
 		}
 	}
 	return nil
+}
+
+// name names an object that is about to be made as its server makes names up.
+func (c *Cluster) name(o runtime.Object) error {
+	m, err := meta.Accessor(o)
+	if err == nil && m.GetName() == "" && m.GetGenerateName() != "" {
+		m.SetName(c.generate(m.GetGenerateName()))
+	}
+	return err
 }
 
 // refresh shows the plugins a namespace as it is.
@@ -118,7 +135,7 @@ func (c *Cluster) open(r *resource, namespace string, o runtime.Object) error {
 	}
 	name := ""
 	if m, ok := o.(metav1.Object); ok {
-		name = m.GetName()
+		name = cmp.Or(m.GetName(), m.GetGenerateName())
 	}
 	err := apierrors.NewForbidden(r.gvr.GroupResource(), name,
 		fmt.Errorf("unable to create new content in namespace %s because it is being terminated", namespace))

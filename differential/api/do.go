@@ -39,7 +39,9 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 		if r.Subresource != "" {
 			break
 		}
-		o, err := c.create(res, r.Namespace, r.Sent.DeepCopyObject(), &metav1.CreateOptions{DryRun: r.dryRun()})
+		sent := r.Sent.DeepCopyObject()
+		o, err := c.create(res, r.Namespace, sent, &metav1.CreateOptions{DryRun: r.dryRun()})
+		r.takeName(sent)
 		return o, http.StatusCreated, err
 	case "update":
 		o, err := c.forgiven(res, r)
@@ -51,7 +53,11 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 	case "patch":
 		o, err := c.update(ctx, storage, r, rest.DefaultUpdatedObjectInfo(nil,
 			func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
-				return res.patched(r, old)
+				o, err := res.patched(r, old)
+				if err == nil {
+					r.Sent = o.DeepCopyObject()
+				}
+				return o, err
 			}))
 		return o, http.StatusOK, err
 	case "delete":
@@ -70,6 +76,18 @@ func (c *Cluster) do(res *resource, storage any, r *Request) (runtime.Object, in
 		return o, http.StatusOK, err
 	}
 	return nil, 0, apierrors.NewInternalError(fmt.Errorf("%s: %w", r, errVerb))
+}
+
+// takeName takes down the name that an object was given while it was made, if it came to that.
+func (r *Request) takeName(made runtime.Object) {
+	m, err := meta.Accessor(made)
+	if err != nil || r.Name != "" {
+		return
+	}
+	r.Name = m.GetName()
+	if sent, err := meta.Accessor(r.Sent); err == nil {
+		sent.SetName(r.Name)
+	}
 }
 
 func (r *Request) dryRun() []string {

@@ -31,7 +31,8 @@ type Request struct {
 	Namespace   string
 	Name        string
 	DryRun      bool
-	// Sent is the object of a create or an update with its defaults, Delete the options of a delete, Patch a patch.
+	// Sent is the object of a create or an update with its defaults, or what a patch makes of its object; Delete are the
+	// options of a delete, Patch is a patch.
 	Sent   runtime.Object
 	Delete *metav1.DeleteOptions
 	Patch  []byte
@@ -125,7 +126,7 @@ func (f face) serve(h *http.Request, r *Request) (runtime.Object, int, error) {
 		return nil, 0, err
 	}
 
-	if err := r.decode(h, f.c); err != nil {
+	if err := r.decode(h); err != nil {
 		return nil, 0, err
 	}
 	before := f.c.memory.mark()
@@ -205,7 +206,7 @@ var verbs = map[string]string{http.MethodGet: "get", http.MethodPost: "create", 
 	http.MethodPatch: "patch", http.MethodDelete: "delete"}
 
 // decode reads verb and body.
-func (r *Request) decode(h *http.Request, c *Cluster) error {
+func (r *Request) decode(h *http.Request) error {
 	r.Verb = verbs[h.Method]
 	r.DryRun = len(r.query["dryRun"]) > 0
 	switch {
@@ -220,9 +221,6 @@ func (r *Request) decode(h *http.Request, c *Cluster) error {
 		m, err := meta.Accessor(o)
 		if err != nil {
 			return apierrors.NewBadRequest(err.Error())
-		}
-		if r.Verb == "create" && generated(m) {
-			m.SetName(c.generate(m.GetGenerateName())) // before admission, which names it in what it says
 		}
 		if r.Name == "" {
 			r.Name = m.GetName()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
 // memory is the etcd of a cluster: objects in their internal form under etcd's keys. An object in it is never changed,
@@ -111,15 +113,39 @@ func set(into, o runtime.Object) {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(o.DeepCopyObject()).Elem())
 }
 
+// withUID returns an object with another UID than the registry has made for it, also where the registry has written
+// that into labels and a selector, as it does to a Job.
+func withUID(o runtime.Object, uid types.UID) (runtime.Object, error) {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return o, nil
+	}
+	was := []byte(m.GetUID())
+	m.SetUID(uid)
+	if len(was) == 0 {
+		return o, nil
+	}
+	text, err := runtime.Encode(storedAs, o)
+	if err != nil || !bytes.Contains(text, was) {
+		return o, err
+	}
+	return runtime.Decode(storedAs, bytes.ReplaceAll(text, was, []byte(uid)))
+}
+
+// storedAs is the form in which the registry would store objects.
+var storedAs = legacyscheme.Codecs.LegacyCodec(legacyscheme.Scheme.PrioritizedVersionsAllGroups()...)
+
 func (s store) Create(_ context.Context, key string, obj, out runtime.Object, _ uint64) error {
 	m := s.memory()
 	if m.objects[key] != nil {
 		return storage.NewKeyExistsError(key, 0)
 	}
 	obj = obj.DeepCopyObject()
-	if o, err := meta.Accessor(obj); err == nil {
-		// a world has the same each time
-		o.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-9000-%012x", crc32.ChecksumIEEE([]byte(key)), m.made[key])))
+	// a world has the same each time
+	uid := fmt.Sprintf("%08x-0000-4000-9000-%012x", crc32.ChecksumIEEE([]byte(key)), m.made[key])
+	obj, err := withUID(obj, types.UID(uid))
+	if err != nil {
+		return err
 	}
 	m.made[key]++
 	if err := m.put(key, obj); err != nil {

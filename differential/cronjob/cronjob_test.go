@@ -39,10 +39,9 @@ func subject() *differential.Subject {
 			c, err := upstream.NewControllerV2(e.Context, f.Jobs(), f.CronJobs(), e.Client)
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
 		},
-		World:  objects,
-		Shape:  shape,
-		Normal: func(line string) string { return uid.ReplaceAllString(line, "${1}…") },
-		Deeds:  deeds(),
+		World: objects,
+		Shape: shape,
+		Deeds: deeds(),
 		// docs/differences.md: "CronJob: repeated events"
 		Repeated: regexp.MustCompile(`^event CronJob \S+ (?:Normal JobAlreadyActive|Warning (?:UnexpectedJob|` +
 			`InvalidSchedule|UnparseableSchedule|UnsupportedSchedule|UnknownTimeZone|TooManyMissedTimes)): `),
@@ -60,9 +59,6 @@ func events(all []string) []string {
 
 var onlyTold = regexp.MustCompile(
 	`^event CronJob \S+ (?:Normal (?:JobAlreadyActive|MissingJob|SawCompletedJob)|Warning \S+): `)
-
-// uid is a label or a selector that the API server has made of a Job's UID.
-var uid = regexp.MustCompile(`(controller-uid: )[0-9a-f-]{36}`)
 
 // shape takes the labels and the selector out of a Job that the API server has made of its UID.
 func shape(o runtime.Object) {

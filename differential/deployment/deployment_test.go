@@ -56,8 +56,6 @@ func subject() *differential.Subject {
 		AtRest: true, Forgiving: true,
 		Renames: renames,
 		Events:  scalings,
-		// one of digits alone is quoted
-		Normal: func(line string) string { return strings.ReplaceAll(line, `"<hash>"`, "<hash>") },
 	}
 }
 

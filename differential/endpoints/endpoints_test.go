@@ -3,7 +3,6 @@ package endpoints
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +97,6 @@ func subject() *differential.Subject {
 		Loosen: loosen,
 		Sum:    sum,
 		SumOf:  current,
-		Normal: normal,
 	}
 }
 
@@ -286,14 +284,6 @@ func onlyTime(old *corev1.Endpoints, now *core.Endpoints) bool {
 	}
 	return equality.Semantic.DeepEqual(a.ObjectMeta, b.ObjectMeta) && equality.Semantic.DeepEqual(a.Subsets, b.Subsets)
 }
-
-// normal has the event of a failed create name the namespace: upstream's controller tells of an object that has none
-// yet.
-func normal(line string) string {
-	return unnamed.ReplaceAllString(line, "${1}"+world.Namespace+"/$2")
-}
-
-var unnamed = regexp.MustCompile(`^(event Endpoints )([^ /]+ Warning FailedToCreateEndpoint: )`)
 
 func ordered(e *core.Endpoints) *core.Endpoints {
 	e = e.DeepCopy()

@@ -3,7 +3,6 @@ package endpointslice
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -141,7 +140,6 @@ func subject(most int32) *differential.Subject {
 		Sum:     sum,
 		SumOf:   current,
 		Explain: explain,
-		Normal:  normal,
 	}
 }
 
@@ -421,27 +419,3 @@ func meddle(r *world.Rand, e *discoveryv1.EndpointSlice) {
 		}
 	}
 }
-
-// normal puts what failed into one order, and takes out the names of slices that can't be written: which is first is a
-// matter of chance.
-func normal(line string) string {
-	if !strings.Contains(line, " FailedToUpdateEndpointSlices: ") {
-		return line
-	}
-	line = slice.ReplaceAllString(line, "failed to $1 a slice EndpointSlice")
-	line = named.ReplaceAllString(line, `${1}"a slice"`)
-	if i := strings.IndexByte(line, '['); i >= 0 && strings.HasSuffix(line, "]") {
-		all := strings.Split(line[i+1:len(line)-1], ", ")
-		slices.Sort(all)
-		if all = slices.Compact(all); len(all) == 1 {
-			return line[:i] + all[0]
-		}
-		line = line[:i+1] + strings.Join(all, ", ") + "]"
-	}
-	return line
-}
-
-var (
-	slice = regexp.MustCompile(`failed to (update|delete) \S+ EndpointSlice`)
-	named = regexp.MustCompile(`((?i:endpointslices?)\S* )"[^"]*"`)
-)

@@ -3,7 +3,6 @@ package horizontalpodautoscaler
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -111,7 +110,6 @@ func subject() *differential.Subject {
 			differential.Appear(func(r *world.Rand) runtime.Object { return autoscaler(r, fmt.Sprintf("hpa-%d", r.IntN(4))) }),
 		},
 		Faults: []string{"update horizontalpodautoscalers/status", "update deployments/scale", "update statefulsets/scale"},
-		Normal: normal,
 	}
 }
 
@@ -174,15 +172,4 @@ func wait(r *world.Rand, _ *api.Cluster) (string, error) {
 	d := world.Of(r, 1, 15, 15, 30, 60, 300, 301)
 	time.Sleep(time.Duration(d) * time.Second)
 	return fmt.Sprintf("%d s go by", d), nil
-}
-
-// What upstream picks at random: of several autoscalers that scale the same pods any two, where ours names itself and
-// another; and the first of the pods, in the order of a map, whose request isn't known.
-var (
-	ambiguous = regexp.MustCompile(`(controlled by more than one HPA \(e\.g\. \[\w+/)hpa-\d (\w+/)hpa-\d\]\)`)
-	requestOf = regexp.MustCompile(`missing (pod-level )?request for \S+ in (container \S+ of )?Pod [a-z0-9-]+|container \S+ not found in Pod [a-z0-9-]+`)
-)
-
-func normal(line string) string {
-	return requestOf.ReplaceAllString(ambiguous.ReplaceAllString(line, "$1* $2*])"), "no request of a pod")
 }

@@ -3,8 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	_ "unsafe" // for go:linkname
@@ -47,7 +45,6 @@ func subject() *differential.Subject {
 		Deeds:  deeds(),
 		Faults: []string{"create pods", "delete pods", "patch pods", "update jobs/status"},
 		Alike:  alike,
-		Normal: normal,
 		Unmeasured: map[string]string{
 			"job_controller_terminated_pods_tracking_finalizer_total": "counted in TestOrphansAsUpstream",
 		},
@@ -70,31 +67,5 @@ func alike(o runtime.Object) string {
 		p.CreationTimestamp, p.DeletionTimestamp) + world.Lived(p)
 	return strings.TrimSpace(text)
 }
-
-// normal puts the pods that a status has yet to count in order: upstream has them as its cache lists them.
-func normal(line string) string {
-	head, text, ok := strings.Cut(line, "\n")
-	if strings.HasPrefix(head, "update pods ") && strings.Contains(head, "<alike ") {
-		return head // they are alike in their rank, not in all
-	}
-	if !ok || !strings.HasPrefix(head, "update jobs/status ") || !strings.Contains(text, "uncountedTerminatedPods:") {
-		return line
-	}
-	lines := strings.Split(text, "\n")
-	item := func(i int) bool { return i < len(lines) && uid.MatchString(lines[i]) }
-	for i := 0; i < len(lines); i++ {
-		end := i
-		for item(end) {
-			end++
-		}
-		slices.Sort(lines[i:end])
-		i = max(i, end-1)
-	}
-
-	return head + "\n" + strings.Join(lines, "\n")
-}
-
-// uid is one of a list of pods' UIDs.
-var uid = regexp.MustCompile(`^ +- [0-9a-f]{8}-[0-9a-f-]{27}$`)
 
 var jobs = batchv1.SchemeGroupVersion.WithResource("jobs")

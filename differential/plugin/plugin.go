@@ -45,7 +45,7 @@ type Plugin struct {
 	states   syncer.States
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
-	timers   map[abi.KeyRef]time.Time          // when they go off, as the host has them
+	timers   syncer.Timers
 	counts   native.Measures                   // counters and histograms
 	shares   map[abi.KeyRef][]share            // of the sums among the metrics
 	gauges   map[abi.KeyRef]map[string]float64 // by series
@@ -71,7 +71,7 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*P
 	p := &Plugin{
 		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
 		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, attempts: map[abi.KeyRef]int{},
-		timers: map[abi.KeyRef]time.Time{},
+		timers: syncer.Timers{},
 		counts: native.Measures{}, shares: map[abi.KeyRef][]share{}, gauges: map[abi.KeyRef]map[string]float64{},
 	}
 
@@ -349,7 +349,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		Module: guest.Sandboxed{Guest: p.guest}, Plan: p.plan, Writer: p.writer, Labels: p.labels,
 	}
 	turn := &syncer.Turn{
-		Key: key, Attempt: int32(p.attempts[key]), Timer: p.untilTimer(key), Metrics: p,
+		Key: key, Attempt: int32(p.attempts[key]), Timer: p.timers.Until(key, time.Now()), Metrics: p,
 		Permit: func(all []abi.Effect) error { p.published(key, all); return nil },
 	}
 	ctx := context.Background()
@@ -366,7 +366,7 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 		failed = nil
 	}
 	if o.Accepted {
-		p.setTimer(key, o.Asked, failed != nil)
+		p.timers.Set(key, time.Now(), o.Asked, failed != nil)
 	}
 	again := failed != nil
 	if most := p.manifest.Backoff.Retries; most > 0 && p.attempts[key] >= int(most) {
@@ -378,27 +378,6 @@ func (p *Plugin) Sync(text string) (native.Result, error) {
 	return native.Result{
 		Failed: again, Err: failed, Again: o.Asked, Events: p.events, Woken: p.woke(),
 	}, nil
-}
-
-// setTimer sets the key's timer as the host does: after a sync that has failed an earlier one that is due sooner stays.
-func (p *Plugin) setTimer(key abi.KeyRef, after time.Duration, failed bool) {
-	due := time.Now().Add(after)
-	if was, ok := p.timers[key]; ok && failed && (after == 0 || !due.Before(was)) {
-		return
-	}
-	delete(p.timers, key)
-	if after > 0 {
-		p.timers[key] = due
-	}
-}
-
-// untilTimer returns how long it is until the key's timer goes off, 0 where it has none or has gone off.
-func (p *Plugin) untilTimer(key abi.KeyRef) time.Duration {
-	due, ok := p.timers[key]
-	if !ok {
-		return 0
-	}
-	return max(time.Until(due), 0)
 }
 
 func (p *Plugin) undo(key abi.KeyRef) func() {

@@ -3,17 +3,14 @@ package statefulset
 import (
 	"context"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	_ "unsafe" // for go:linkname
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/statefulset/metrics"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/differential"
 	"github.com/windlass-dev/windlass/differential/api"
@@ -59,9 +56,7 @@ func subject() *differential.Subject {
 			"update persistentvolumeclaims", "create controllerrevisions", "delete controllerrevisions",
 			"patch controllerrevisions",
 		},
-		Aside:  aside,
-		Shape:  shape,
-		Normal: normal,
+		Aside: aside,
 	}
 }
 
@@ -83,64 +78,3 @@ func aside(c *api.Cluster, q *api.Request) string {
 	}
 	return ""
 }
-
-// normal puts a pod's volumes in order, which upstream takes from a map, and several bad claims' errors.
-func normal(line string) string {
-	if at := severalBad.FindStringIndex(line); at != nil {
-		list := bad.Split(line[at[0]+1:at[1]-1], -1)
-		names := bad.FindAllString(line[at[0]+1:at[1]-1], -1)
-		for i := range names {
-			names[i] = strings.TrimPrefix(names[i], ", ") + list[i+1]
-		}
-		slices.Sort(names)
-		return line[:at[0]] + "[" + strings.Join(names, ", ") + "]" + line[at[1]:]
-	}
-
-	head, text, ok := strings.Cut(line, "\n")
-	if ok && strings.HasPrefix(head, "event ") && strings.Contains(head, "pod updates may not change fields") {
-		return head // then comes how the volumes differ, in the order of the map
-	}
-	if ok && strings.HasPrefix(head, "update pods ") && strings.HasSuffix(head, " fails: Invalid") {
-		return head // volumes can't be added to a pod: the whole of it is refused as the patch is
-	}
-	if !ok || !strings.Contains(head, " pods ") || !strings.Contains(text, "persistentVolumeClaim") {
-		return line
-	}
-
-	text, err := differential.Kept("volumes "+text, func() (string, error) { return inOrder(text) })
-	if err != nil {
-		return line
-	}
-	return head + "\n" + text
-}
-
-// inOrder puts the volumes of a pod that is printed in order.
-func inOrder(text string) (string, error) {
-	m := map[string]any{}
-	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
-		return "", err
-	}
-
-	spec, _ := m["spec"].(map[string]any)
-	volumes, _ := spec["volumes"].([]any)
-	slices.SortFunc(volumes, func(a, b any) int {
-		x, _ := a.(map[string]any)["name"].(string)
-		y, _ := b.(map[string]any)["name"].(string)
-		return strings.Compare(x, y)
-	})
-
-	b, err := yaml.Marshal(m)
-	return string(b), err
-}
-
-// shape puts a pod's volumes in order: of its claims upstream's is a map's.
-func shape(o runtime.Object) {
-	if p, ok := o.(*corev1.Pod); ok {
-		slices.SortFunc(p.Spec.Volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
-	}
-}
-
-var (
-	severalBad = regexp.MustCompile(`\[(failed to create PVC|pvc) .*, (failed to create PVC|pvc) .*\]`)
-	bad        = regexp.MustCompile(`(^|, )(failed to create PVC [^:]*:|pvc \S+ is being deleted)`)
-)

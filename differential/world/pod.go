@@ -35,7 +35,7 @@ func (r *Rand) PodSpec() corev1.PodSpec {
 	}
 
 	if r.One(8) {
-		s.ServiceAccountName = "default"
+		s.ServiceAccountName = Of(r, "default", "default", "missing")
 	}
 	if r.One(10) {
 		s.NodeSelector = map[string]string{"disk": Of(r, "ssd", "hdd")}
@@ -47,8 +47,14 @@ func (r *Rand) PodSpec() corev1.PodSpec {
 	return s
 }
 
+// images are the names that containers have: some say no version, and some are none.
+var images = []string{
+	"web:1", "web:1", "web:1", "web:1", "web:2", "web:2", "web:2", "web:2", "web", "web", "web", "web", "web:latest",
+	"Web", "${IMAGE}", "web@sha256:1",
+}
+
 func (r *Rand) container(name string) corev1.Container {
-	c := corev1.Container{Name: name, Image: Of(r, "web:1", "web:2", "web")}
+	c := corev1.Container{Name: name, Image: Of(r, images...)}
 	if r.One(4) {
 		c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(Of(r, "100m", "1", "0.5"))}
 	}

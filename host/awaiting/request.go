@@ -65,6 +65,9 @@ func (q *Request) Sent() {
 	defer q.sync.room.mu.Unlock()
 	if q.since.IsZero() {
 		q.since = time.Now()
+		if q.sync.since.IsZero() {
+			q.sync.since = q.since
+		}
 		q.sync.lookLater(q.since)
 	}
 }
@@ -86,5 +89,5 @@ func (q *Request) End() {
 			break
 		}
 	}
-	s.resume(time.Now())
+	s.answered(time.Now())
 }

@@ -25,14 +25,14 @@ type Room struct {
 	// may be half as many. If one more does, that which has waited for longest is ended; of a namespace that has its half,
 	// no further sync begins.
 	Most func() int
-	// Left is called when a sync has given its worker back, Back when it goes on. The sync doesn't end meanwhile.
+	// Left is called when a sync has given its worker back, Back when it ends.
 	Left, Back func()
 	// Wake is called with a key that was held and may begin now.
 	Wake func(key abi.KeyRef)
 
 	mu    sync.Mutex
 	syncs []*Sync // all
-	away  []*Sync // those without a worker that haven't been ended; that which waits for longest is the first
+	away  []*Sync // those without a worker, but for those one of whose waits was ended and that go on
 	ended int
 	// held are the keys that may not begin, by their share, and since when
 	held map[abi.KeyRef]map[abi.KeyRef]time.Time
@@ -101,21 +101,27 @@ func (r *Room) half() int { return max(r.Most()/2, 1) }
 // makeRoom ends the wait of another sync where there are too many. It returns after how long there may be room, 0 if
 // there is. The caller holds mu.
 func (r *Room) makeRoom(s *Sync, now time.Time) (later time.Duration) {
-	longest := slices.IndexFunc(r.away, func(x *Sync) bool { return share(x.key) == share(s.key) })
-	switch {
-	case r.awayOf(share(s.key)) >= r.half():
-	case len(r.away) >= r.Most():
-		longest = 0
-	default:
+	ofShare := r.awayOf(share(s.key)) >= r.half()
+	if !ofShare && len(r.away) < r.Most() {
 		return 0
 	}
 
-	if oldest := r.away[longest].oldest(); oldest != nil {
-		if wait := endedMin - now.Sub(oldest.since); wait > 0 {
-			return wait
+	var longest *Request
+	for _, x := range r.away {
+		if ofShare && share(x.key) != share(s.key) {
+			continue
+		}
+		if q := x.oldest(); q != nil && (longest == nil || q.since.Before(longest.since)) {
+			longest = q
 		}
 	}
-	r.end(r.away[longest])
+	if longest == nil {
+		return again // all of them are at work
+	}
+	if wait := endedMin - now.Sub(longest.since); wait > 0 {
+		return wait
+	}
+	r.end(longest.sync)
 	return 0
 }
 
@@ -131,6 +137,7 @@ func share(k abi.KeyRef) abi.KeyRef {
 func (r *Room) end(s *Sync) {
 	r.unlist(s)
 	r.ended++
+	s.since, s.waited, s.long = time.Time{}, 0, again
 	for _, q := range s.open {
 		if !q.since.IsZero() {
 			q.ended = true

@@ -34,8 +34,8 @@ func begun(t *testing.T, r *Room, namespace, name string) (s *Sync, ctx context.
 	return s, ctx, q
 }
 
-// A sync gives its worker back when it has waited for one answer for long, and again sooner; what waits for its turn
-// to be sent doesn't count.
+// A sync gives its worker back, until it ends, when it has waited for long: for one answer, or for many quick ones. What
+// waits for its turn to be sent doesn't count, and of what waits beside each other each moment counts once.
 func TestALongWaitGivesTheWorkerBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, lent := counted(16)
@@ -50,36 +50,47 @@ func TestALongWaitGivesTheWorkerBack(t *testing.T) {
 			}
 		}
 
-		for range 100 {
-			ctx, q := Begin(s.Context(t.Context()), text("quick"))
-			Sent(ctx)
-			after(Long/10, 0, "many quick answers")
-			q.End()
+		ask := func(what string) *Request {
+			_, q := Begin(s.Context(t.Context()), text(what))
+			q.Sent()
+			return q
 		}
+
 		ctx, first := Begin(s.Context(t.Context()), text("create pods a"))
 		after(time.Hour, 0, "one that has yet to be sent")
 		Sent(ctx)
 		after(Long-1, 0, "not yet long")
-		_, second := Begin(s.Context(t.Context()), text("create pods b"))
-		second.Sent()
+		second := ask("create pods b")
 		after(1, 1, "long")
 		after(time.Hour, 1, "two that wait")
 		first.End()
-		after(0, 1, "one that waits")
 		second.End()
-		after(0, 0, "none that waits")
-
-		_, third := Begin(s.Context(t.Context()), text("create pods c"))
-		third.Sent()
-		after(again, 1, "once more")
+		after(time.Hour, 1, "none that waits, in the same sync")
+		third := ask("create pods c")
 		if all := r.Running(time.Hour); len(all) != 1 || all[0].Request != "create pods c" {
 			t.Errorf("running are %v", all)
 		}
 		third.End()
 		s.End()
+		after(0, 0, "the next sync")
 		if all := r.Running(0); len(all) != 0 {
 			t.Errorf("running are %v", all)
 		}
+
+		s.Begin(abi.KeyRef{Name: "a"}, false)
+		for range 9 {
+			one, other := ask("get pods a"), ask("get pods b")
+			after(Long/10, 0, "quick answers")
+			one.End()
+			other.End()
+			after(time.Hour, 0, "its own work")
+		}
+		ask("get pods a")
+		after(Long/10-1, 0, "nearly long in all")
+		after(1, 1, "long in all")
+		s.open[0].End()
+		s.End()
+		after(0, 0, "after all")
 	})
 }
 
@@ -170,6 +181,9 @@ func TestRoomIsShared(t *testing.T) {
 		for _, q := range append(requests, q) {
 			q.End()
 		}
+		for _, s := range r.syncs {
+			s.End()
+		}
 		if now, _ := r.Away(); now != 0 || lent.Load() != 0 || len(r.away) != 0 {
 			t.Errorf("%d syncs are away after all", now)
 		}
@@ -200,6 +214,28 @@ func TestAWaitIsNotEndedEarly(t *testing.T) {
 		for _, q := range []*Request{first, second, third} {
 			q.End()
 		}
+	})
+}
+
+// Where all of the room are at work, and none waits, nothing is ended: who has no place keeps its worker.
+func TestWhoWorksIsNotEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, lent := counted(1)
+		first, _, q := begun(t, r, "shop", "a")
+		time.Sleep(Long) // virtual, as all time here
+		q.End()
+		_, ctx, next := begun(t, r, "other", "b")
+		time.Sleep(time.Hour)
+		if _, ended := r.Away(); lent.Load() != 1 || ended != 0 || ctx.Err() != nil {
+			t.Errorf("%d workers are lent, %d waits ended: %v", lent.Load(), ended, context.Cause(ctx))
+		}
+		first.End()
+		time.Sleep(again)
+		synctest.Wait()
+		if lent.Load() != 1 || len(r.away) != 1 {
+			t.Errorf("%d workers are lent, %d of the room taken", lent.Load(), len(r.away))
+		}
+		next.End()
 	})
 }
 

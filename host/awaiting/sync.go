@@ -7,9 +7,9 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
-// A sync gives its worker back when it has waited for one answer for the first of these; when it has done so before, or
-// half of the room is taken or one of its namespace waits, for the second: it will hardly be quicker. To a key outside
-// of namespaces each other such key is one of its namespace.
+// A sync gives its worker back, until it ends, when it has waited for answers for the first of these, be it for one or
+// for thousands of quick ones; when a wait of it was ended, or half of the room is taken or one of its namespace waits,
+// for the second: it will hardly be quicker. To a key outside of namespaces each other such key is one of its namespace.
 const (
 	Long  = 3 * time.Second
 	again = 500 * time.Millisecond
@@ -24,6 +24,8 @@ type Sync struct {
 	began  time.Time // zero: none runs
 	hidden bool      // names in its requests may be secrets
 	open   []*Request
+	since  time.Time     // since when some of them waits; zero: none does
+	waited time.Duration // before that
 	timer  *time.Timer
 	armed  bool
 	long   time.Duration // after which it gives its worker back
@@ -50,17 +52,31 @@ func (s *Sync) Begin(key abi.KeyRef, hidden bool) {
 func (s *Sync) End() {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
-	s.key, s.began = abi.KeyRef{}, time.Time{}
+	s.key, s.began, s.since, s.waited = abi.KeyRef{}, time.Time{}, time.Time{}, 0
+	if s.listed {
+		s.room.unlist(s)
+	}
+	if s.away {
+		s.away = false
+		s.room.Back()
+	}
+}
+
+// waitedFor returns how long the sync has waited in all. The caller holds the room's mu.
+func (s *Sync) waitedFor(now time.Time) time.Duration {
+	if s.since.IsZero() {
+		return s.waited
+	}
+	return s.waited + now.Sub(s.since)
 }
 
 // lookLater has the sync looked at when it may have waited for long. The caller holds the room's mu.
 func (s *Sync) lookLater(now time.Time) {
-	oldest := s.oldest()
-	if s.armed || s.listed || oldest == nil {
+	if s.armed || s.listed || s.since.IsZero() {
 		return
 	}
 	s.armed = true
-	wait := max(oldest.since.Add(s.long).Sub(now), 0)
+	wait := max(s.long-s.waitedFor(now), 0)
 	if s.timer == nil {
 		s.timer = time.AfterFunc(wait, s.look)
 	} else {
@@ -75,11 +91,10 @@ func (s *Sync) look() {
 	defer r.mu.Unlock()
 	s.armed = false
 	now := time.Now()
-	oldest := s.oldest()
-	if oldest == nil || s.listed {
+	if s.since.IsZero() || s.listed {
 		return
 	}
-	if now.Sub(oldest.since) < s.long {
+	if s.waitedFor(now) < s.long {
 		s.lookLater(now)
 		return
 	}
@@ -91,28 +106,17 @@ func (s *Sync) look() {
 	}
 	r.away, s.listed = append(r.away, s), true
 	if !s.away {
-		s.away, s.long = true, again
+		s.away = true
 		r.Left()
 	}
 }
 
-// resume has the sync take a worker again if none of its requests waits for long any more. The caller holds the room's
+// answered takes down how long the sync has waited, if none of its requests waits any more. The caller holds the room's
 // mu.
-func (s *Sync) resume(now time.Time) {
-	for _, q := range s.open {
-		if q.ended || !q.since.IsZero() && now.Sub(q.since) >= s.long {
-			return
-		}
+func (s *Sync) answered(now time.Time) {
+	if !s.since.IsZero() && s.oldest() == nil {
+		s.waited, s.since = s.waitedFor(now), time.Time{}
 	}
-
-	if s.listed {
-		s.room.unlist(s)
-	}
-	if s.away {
-		s.away = false
-		s.room.Back()
-	}
-	s.lookLater(now)
 }
 
 // oldest returns the request that waits for longest, nil where none does. The caller holds the room's mu.

@@ -22,7 +22,7 @@ import (
 var files embed.FS
 
 // scripts make the page's script, in this order.
-var scripts = []string{"text.js", "api.js", "rows.js", "detail.js", "main.js"}
+var scripts = []string{"text.js", "api.js", "rows.js", "sync.js", "detail.js", "main.js"}
 
 // page is what is served.
 type page struct {

@@ -73,7 +73,7 @@ func (c *Controller) resumeKey(v *Version, k Key) {
 	delete(c.busy, k)
 	c.mu.Unlock()
 	for _, e := range events {
-		if !v.Writer.Own(e.New) || v.Plan.Echoes(e) {
+		if !v.Writer.Own(e) || v.Plan.Echoes(e) {
 			c.enqueue(k, 0)
 			return
 		}
@@ -90,7 +90,7 @@ func (c *Controller) checkEcho(v *Version, k Key) (echoed bool, wait time.Durati
 		return false, 0
 	}
 	for _, o := range e.seen {
-		e.foreign = e.foreign || !v.Writer.Own(o)
+		e.foreign = e.foreign || !v.Writer.Answered(o)
 	}
 	clear(e.seen)
 	e.seen = e.seen[:0]

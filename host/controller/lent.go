@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// How many syncs of a controller may wait for the API server without a worker: so many with two workers or fewer; so
-// many for each worker, but no more than the last beside the workers, for each has an instance of the module.
+// How many syncs of a controller may go on without a worker, because they have waited for the API server for long: so
+// many with two workers or fewer; so many for each worker, but no more than the last beside the workers, for each has
+// an instance of the module.
 const (
 	awayFew       = 16
 	awayPerWorker = 8
@@ -17,8 +18,7 @@ const (
 // othersWait is what a key waits for whose namespace has its share of those that wait.
 const othersWait = "other keys of its namespace, which wait for the API server"
 
-// awayMost returns how many syncs may wait for the API server without a worker: few where the plugin's memory runs
-// short.
+// awayMost returns how many syncs may go on without a worker: few where the plugin's memory runs short.
 func (c *Controller) awayMost() int {
 	if c.Memory != nil && c.Memory.Sum() > c.Memory.Limit()/4*3 {
 		return 2
@@ -37,8 +37,8 @@ func (c *Controller) lendWorker() {
 	}
 }
 
-// returnWorker says that a sync goes on. Until one of them ends there may be more syncs than workers; who comes from a
-// sync then ends, as where SetWorkers has lessened them.
+// returnWorker says that a sync without a worker ends. There may be more workers than there should be then: who comes
+// from a sync ends, as where SetWorkers has lessened them.
 func (c *Controller) returnWorker() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,5 +85,5 @@ func (c *Controller) Unsettled() (keys int, longest *Stuck) {
 	return len(open), longest
 }
 
-// Away returns how many syncs wait for the API server without a worker, and how many were ended for others so far.
+// Away returns how many syncs go on without a worker, and how many were ended for others so far.
 func (c *Controller) Away() (now, ended int) { return c.awaited.Away() }

@@ -27,9 +27,9 @@ func openAnswer(res *schema.Resource, b []byte) (opened, error) {
 	return opened{raw: raw, Meta: m}, nil
 }
 
-// acceptWritten takes in the answer to a create, an update or a patch: the next base, the barrier, the echo, and the
-// outcome.
-func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, b, sent []byte) (abi.Outcome, error) {
+// acceptWritten takes in the answer to a create, an update or a patch, which was made of from: the next base, the barrier,
+// the echo, and the outcome.
+func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, from origin, b, sent []byte) (abi.Outcome, error) {
 	a, err := openAnswer(res, b)
 	if err != nil {
 		return abi.Outcome{}, err
@@ -60,7 +60,7 @@ func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, b, sent []b
 	if k.scale {
 		// A scale carries its parent's version: the parent's cached form is no base for this sync's next update of it.
 		s.w.wait.Written(s.key, res.Resource, a.ResourceVersion)
-		s.w.noteWritten(a.UID, a.ResourceVersion)
+		s.w.noteWritten(a.UID, from, a.ResourceVersion)
 		return o, nil
 	}
 
@@ -71,7 +71,7 @@ func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, b, sent []b
 		return o, nil
 	}
 	s.w.wait.Written(s.key, res.Resource, a.ResourceVersion)
-	s.w.noteWritten(a.UID, a.ResourceVersion)
+	s.w.noteWritten(a.UID, from, a.ResourceVersion)
 	return o, nil
 }
 

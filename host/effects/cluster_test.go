@@ -223,8 +223,9 @@ func (s *testStore) set(version string, objects ...*cache.Object) {
 type faults struct {
 	*httptest.Server
 	mu     sync.Mutex
-	before int // how many requests are lost before the server sees them
-	after  int // how many answers are lost after the server has done the request
+	before int    // how many requests are lost before the server sees them
+	after  int    // how many answers are lost after the server has done the request
+	lost   func() // is called when an answer is lost
 	status []int
 	seen   []*http.Request
 	bodies []string
@@ -267,6 +268,9 @@ func newFaults(t *testing.T, config *rest.Config) *faults {
 			http.Error(rw, "no answer from upstream", status)
 		case after:
 			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			if f.lost != nil {
+				f.lost()
+			}
 			panic(http.ErrAbortHandler)
 		default:
 			proxy.ServeHTTP(rw, r)

@@ -69,8 +69,11 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		a, err := s.sendWrite(ctx, e, r, &mine)
 		switch {
 		case err == nil:
-			return s.acceptWritten(e, res, a.body, object)
+			return s.acceptWritten(e, res, created, a.body, object)
 		case !apierrors.IsAlreadyExists(err):
+			if generated {
+				err = quotePrefix(err, name, m.GenerateName)
+			}
 			if held && reasonOf(err) == NamespaceTerminatingReason {
 				s.w.denials.remember(s.key, keeper, err)
 			}
@@ -86,7 +89,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 			}
 			s.settled(res.Resource, e.Namespace, name)
 			if ok {
-				return s.acceptWritten(e, res, envelope.Wrap(res.APIVersion(), res.Kind, live), object)
+				return s.acceptWritten(e, res, uncertain, envelope.Wrap(res.APIVersion(), res.Kind, live), object)
 			}
 		}
 		if generated && try < nameRetries {
@@ -142,7 +145,7 @@ func (s *Session) createSub(ctx context.Context, e *abi.Effect, res *schema.Reso
 		}
 		return abi.Outcome{}, err
 	}
-	return s.acceptWritten(e, res, a.body, nil)
+	return s.acceptWritten(e, res, uncertain, a.body, nil)
 }
 
 // sendReview sends an object that is answered and not stored: an access review, say.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/effects/barrier"
 	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -274,7 +275,7 @@ func TestOnClusterBarrier(t *testing.T) {
 	if isOpen(woken) || !w.writer.Ready(key) {
 		t.Fatal("not woken when the store had the create")
 	}
-	if !w.writer.Own(second) || w.writer.Own(old) {
+	if !w.writer.Own(cache.Event{New: second}) || w.writer.Own(cache.Event{New: old}) {
 		t.Error("own writes aren't known, or foreign ones are")
 	}
 

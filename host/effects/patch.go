@@ -52,7 +52,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	}
 	a, err := s.sendWrite(ctx, e, r, &mine)
 	if err == nil {
-		return s.acceptWritten(e, res, a.body, nil)
+		return s.acceptWritten(e, res, demanded(mine.version), a.body, nil)
 	}
 	if tested && isFailedTest(err) {
 		err = asConflict(res.Resource, e.Name, err)

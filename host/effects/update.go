@@ -67,7 +67,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	if err != nil {
 		return s.updateFailed(ctx, e, res, k, b, a, err)
 	}
-	return s.acceptWritten(e, res, a.body, bytes.Clone(e.Object))
+	return s.acceptWritten(e, res, demanded(version), a.body, bytes.Clone(e.Object))
 }
 
 // patchUpdate sends an update as a JSON Patch that first tests the version: for pods, which controllers may patch and
@@ -95,7 +95,7 @@ func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Re
 		}
 		return s.updateFailed(ctx, e, res, k, b, a, err)
 	}
-	return s.acceptWritten(e, res, a.body, bytes.Clone(e.Object))
+	return s.acceptWritten(e, res, demanded(version), a.body, bytes.Clone(e.Object))
 }
 
 // unchanged is the outcome of an update that changes nothing: nothing is sent.
@@ -113,7 +113,7 @@ func (s *Session) updateFailed(ctx context.Context, e *abi.Effect, res *schema.R
 	err error) (abi.Outcome, error) {
 	if a.repeated && !k.scale && apierrors.IsConflict(err) {
 		if live := s.landedObject(ctx, e, res, k, b); live != nil {
-			return s.acceptWritten(e, res, envelope.Wrap(res.APIVersion(), res.Kind, live), bytes.Clone(e.Object))
+			return s.acceptWritten(e, res, uncertain, envelope.Wrap(res.APIVersion(), res.Kind, live), bytes.Clone(e.Object))
 		}
 	}
 	if isStale(err) && !k.scale {

@@ -141,10 +141,11 @@ type Writer struct {
 
 // lasting is what a controller has written and published, whichever version of its plugin did it.
 type lasting struct {
-	own   *cache.Recent[written]
-	wait  *barrier.Barriers
-	news  freshness
-	facts facts
+	written *cache.Recent[version]
+	own     *cache.Recent[step]
+	wait    *barrier.Barriers
+	news    freshness
+	facts   facts
 
 	denials   denials
 	unsettled unsettled
@@ -191,8 +192,8 @@ func New(o Options) (*Writer, error) {
 	if o.After != nil {
 		w.lasting, w.After = o.After.lasting, nil // else each version would keep all those before it
 	} else {
-		w.lasting = &lasting{own: cache.NewRecent[written](recentMax), wait: barrier.New(w.sight),
-			facts: facts{memory: o.Memory}}
+		w.lasting = &lasting{written: cache.NewRecent[version](recentMax), own: cache.NewRecent[step](recentMax),
+			wait: barrier.New(w.sight), facts: facts{memory: o.Memory}}
 	}
 
 	var err error

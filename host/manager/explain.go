@@ -24,34 +24,74 @@ type explainer struct {
 
 func (e *explainer) handlers() map[string]http.Handler {
 	return map[string]http.Handler{
-		"GET /debug/recordings/{controller}": http.HandlerFunc(e.serveRecording),
-		"GET /debug/explain":                 http.HandlerFunc(e.serveExplain),
-		"GET /windlass/v1/syncs":             http.HandlerFunc(e.serveSyncs),
+		"GET /debug/recordings/{controller}":      http.HandlerFunc(e.serveRecording),
+		"GET /debug/recordings/{controller}/sync": http.HandlerFunc(e.serveSync),
+		"GET /debug/explain":                      http.HandlerFunc(e.serveExplain),
+		"GET /windlass/v1/syncs":                  http.HandlerFunc(e.serveSyncs),
 	}
 }
 
 func (e *explainer) serveRecording(w http.ResponseWriter, r *http.Request) {
+	f := e.recordingFor(w, r)
+	if f == nil {
+		return
+	}
+	f.Reason = "asked for"
+	f.NameKinds(e.recordings.kindOf)
+	b, err := f.Append(nil)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	_, _ = w.Write(b)
+}
+
+// recordingFor returns the recording of the controller that a request names; nil: there is none, which was answered.
+func (e *explainer) recordingFor(w http.ResponseWriter, r *http.Request) *record.File {
 	name := r.PathValue("controller")
 	var names []string
 	for _, ring := range e.allRings() {
 		names = append(names, ring.Controller())
-		if ring.Controller() != name && strings.TrimSuffix(ring.Controller(), "-controller") != name {
+		if ring.Controller() == name || strings.TrimSuffix(ring.Controller(), "-controller") == name {
+			return ring.File()
+		}
+	}
+	http.Error(w, fmt.Sprintf("no controller %q runs here: there are %s", name, strings.Join(names, ", ")),
+		http.StatusNotFound)
+	return nil
+}
+
+// serveSync answers with one sync whole, that of the key which began at the time that /windlass/v1/syncs gives. What is
+// in objects is in it, so it takes the right to get recordings.
+func (e *explainer) serveSync(w http.ResponseWriter, r *http.Request) {
+	key := r.URL.Query().Get("key")
+	began, err := time.Parse(time.RFC3339Nano, r.URL.Query().Get("time"))
+	if err != nil {
+		http.Error(w, fmt.Sprintf("time: %v: must be that of a sync, as /windlass/v1/syncs has it", err),
+			http.StatusBadRequest)
+		return
+	}
+
+	f := e.recordingFor(w, r)
+	if f == nil {
+		return
+	}
+	f = record.Redact(f) // all of it: what one sync has shown to be secret is looked for in the others
+	for i := range f.Syncs {
+		s := &f.Syncs[i]
+		if s.Key.String() != key || !s.Start.Equal(began) {
 			continue
 		}
-		f := ring.File()
-		f.Reason = "asked for"
-		f.NameKinds(e.recordings.kindOf)
-		b, err := f.Append(nil)
+		x, err := record.Show(f, s)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", "application/octet-stream")
-		_, _ = w.Write(b)
+		writeJSON(w, x)
 		return
 	}
-	http.Error(w, fmt.Sprintf("no controller %q runs here: there are %s", name, strings.Join(names, ", ")),
-		http.StatusNotFound)
+	http.Error(w, "this sync isn't remembered any more: later ones have taken its place", http.StatusNotFound)
 }
 
 func (e *explainer) serveSyncs(w http.ResponseWriter, r *http.Request) {

@@ -27,7 +27,7 @@ type ControllerScrape struct {
 	Name     string
 	Aside    int // keys that are set aside
 	Degraded bool
-	Away     int // syncs that wait for the API server without a worker
+	Away     int // syncs that go on without a worker
 	// Unsettled is how many keys have a write of which nobody knows whether it was done.
 	Unsettled int
 }
@@ -69,7 +69,7 @@ func newLooked(f *families) looked {
 		held: f.scraped(gauge, "windlass_plugin_memory_bytes",
 			"Bytes that are held on a plugin's behalf, of plugins[].budget.memory, by what for.", "plugin", "use"),
 		away: f.scraped(gauge, "windlass_syncs_without_worker",
-			"Syncs that have given their worker back until the API server answers them.", "controller"),
+			"Syncs that have given their worker back, for they have waited for the API server for long.", "controller"),
 		unsettled: f.scraped(gauge, "windlass_keys_unsettled",
 			"Keys with a write of which nobody knows yet whether it was done: the API server hasn't answered it, or has "+
 				"answered something odd.", "controller"),

@@ -28,6 +28,21 @@ type Trouble struct {
 	What  string `json:"what"`
 	// Do says what to do next.
 	Do string `json:"do,omitempty"`
+	// Key is the one that What names, of Controller, which is one of those that it is about; both are empty where it
+	// names none, and Key alone is for the only key of a controller.
+	Controller string `json:"controller,omitempty"`
+	Key        string `json:"key,omitempty"`
+}
+
+// naming returns the trouble with the key that it names.
+func (t Trouble) naming(controller, key string) Trouble {
+	t.Controller, t.Key = controller, key
+	return t
+}
+
+// trouble makes one that names no key.
+func trouble(level, about, what, do string) Trouble {
+	return Trouble{Level: level, About: about, What: what, Do: do}
 }
 
 // What passes by itself within so long is no trouble.
@@ -60,23 +75,23 @@ func Troubles(s *Status) []Trouble {
 // misconfigured are what is configured or found, and can't be used.
 func (s *Status) misconfigured() (all []Trouble) {
 	if s.Refused != "" {
-		all = append(all, Trouble{Bad, "configuration", "isn't applied, at least in part: " + s.Refused,
-			"Correct it: it is read again when the file changes, or at SIGHUP."})
+		all = append(all, trouble(Bad, "configuration", "isn't applied, at least in part: "+s.Refused,
+			"Correct it: it is read again when the file changes, or at SIGHUP."))
 	}
 	if len(s.Restart) > 0 {
-		all = append(all, Trouble{Warning, "configuration", "waits for a restart: " + strings.Join(s.Restart, ", "),
-			"Restart windlass, or take the change back: these fields are read at the start only."})
+		all = append(all, trouble(Warning, "configuration", "waits for a restart: "+strings.Join(s.Restart, ", "),
+			"Restart windlass, or take the change back: these fields are read at the start only."))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Missing)) {
-		all = append(all, Trouble{Bad, name, "its image isn't available: " + s.Missing[name],
-			"Look at plugins[" + name + "].image and at registries; windlass keeps trying to pull it."})
+		all = append(all, trouble(Bad, name, "its image isn't available: "+s.Missing[name],
+			"Look at plugins["+name+"].image and at registries; windlass keeps trying to pull it."))
 	}
 	for _, why := range s.LeftOut {
 		if s.isOfMissing(why) {
 			continue
 		}
-		all = append(all, Trouble{Bad, "plugins", "one isn't loaded: " + why,
-			"Correct or remove it: it is looked at again when it changes."})
+		all = append(all, trouble(Bad, "plugins", "one isn't loaded: "+why,
+			"Correct or remove it: it is looked at again when it changes."))
 	}
 	return all
 }
@@ -93,7 +108,10 @@ func (s *Status) isOfMissing(why string) bool {
 
 // troublesOf are those of one controller, single keys aside.
 func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
-	add := func(level, what, do string) { all = append(all, Trouble{level, c.Name, what, do}) }
+	add := func(level, what, do string) { all = append(all, trouble(level, c.Name, what, do)) }
+	addKey := func(x *controller.Stuck, what, do string) {
+		all = append(all, trouble(Warning, c.Name, what, do).naming(c.Name, x.Key))
+	}
 
 	switch {
 	case c.State == "Quarantined":
@@ -122,7 +140,7 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 	if r := c.Hastiest; r != nil {
 		what := fmt.Sprintf("%s slowed down, the longest %s: %s (%s)",
 			counted(c.Restless, "key"), cmp.Or(r.Key, onlyKey), r.Error, counted(r.Tries, "such sync"))
-		add(Warning, what, "Correct its plugin: a sync that has nothing to do yet asks for a later time "+
+		addKey(r, what, "Correct its plugin: a sync that has nothing to do yet asks for a later time "+
 			"(windlass docs abi, requeue_after). windlass get keys --controller "+c.Name)
 	}
 	if x := c.Slowest; x != nil {
@@ -130,13 +148,13 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 		if len(x.WaitsFor) > 0 {
 			what += ", which waits for " + strings.Join(x.WaitsFor, "; ")
 		}
-		add(Warning, what, "Other keys go on meanwhile. Where it waits for the API server, look for a webhook that hangs. "+
+		addKey(x, what, "Other keys go on meanwhile. Where it waits for the API server, look for a webhook that hangs. "+
 			"windlass get keys --controller "+c.Name)
 	}
 	if x := c.OldestUnsettled; x != nil {
 		what := fmt.Sprintf("%s with a write of which it isn't known whether it was done, the longest %s (%s)",
 			counted(c.Unsettled, "key"), cmp.Or(x.Key, onlyKey), strings.Join(x.WaitsFor, "; "))
-		add(Warning, what, "Until it is known such a key makes and deletes no other object of that resource; all else goes "+
+		addKey(x, what, "Until it is known such a key makes and deletes no other object of that resource; all else goes "+
 			"on. The API server hasn't answered, or has answered something odd. windlass get keys --controller "+c.Name)
 	}
 	if c.Differences > 0 {
@@ -151,23 +169,24 @@ func (s *Status) withoutUnlisted(c *ControllerStatus, u *Unlisted) Trouble {
 	what := fmt.Sprintf("goes on without %s, which can't be listed since %s (%s): %s", u.Resource,
 		u.Since.Format(time.RFC3339), s.Process.Now.Sub(u.Since).Round(time.Second),
 		cmp.Or(u.Why, "the API server hasn't answered"))
-	return Trouble{Warning, c.Name, what, "Mend what its answer names: keys that can't do without it wait. " +
-		"windlass get keys --controller " + c.Name}
+	return trouble(Warning, c.Name, what, "Mend what its answer names: keys that can't do without it wait. "+
+		"windlass get keys --controller "+c.Name)
 }
 
 // troubles are those of a plugin's versions.
 func (p *PluginStatus) troubles() (all []Trouble) {
 	if p.Broken != "" {
-		all = append(all, Trouble{Bad, p.Name, "its file was rejected, the version before keeps running: " + p.Broken,
-			"Copy or build it again: it is looked at when it changes."})
+		all = append(all, trouble(Bad, p.Name, "its file was rejected, the version before keeps running: "+p.Broken,
+			"Copy or build it again: it is looked at when it changes."))
 	}
 	if m := p.Memory; m.Held > m.Limit-m.Limit/5 {
-		all = append(all, Trouble{Warning, p.Name, "it holds more than four fifths of its budget.memory: its syncs fail when that is used up",
-			"windlass get plugins -o json shows for what; raise plugins[" + p.Name + "].budget.memory, or have it keep less."})
+		all = append(all, trouble(Warning, p.Name,
+			"it holds more than four fifths of its budget.memory: its syncs fail when that is used up",
+			"windlass get plugins -o json shows for what; raise plugins["+p.Name+"].budget.memory, or have it keep less."))
 	}
 	for _, why := range p.Failed {
-		all = append(all, Trouble{Warning, p.Name, "a version was tried and dropped: " + why,
-			"It isn't tried again until it changes."})
+		all = append(all, trouble(Warning, p.Name, "a version was tried and dropped: "+why,
+			"It isn't tried again until it changes."))
 	}
 	return all
 }
@@ -201,6 +220,7 @@ func (s *Status) heldUpKeys() (all []Trouble) {
 			if x.Oldest.Tries < triesFew && x.Oldest.State != controller.GivenUp {
 				continue // it may pass by itself
 			}
+			x.Oldest.Controller = c.Name
 			found := byText[x.Text]
 			if found == nil {
 				found = &cause{oldest: x.Oldest}
@@ -223,7 +243,8 @@ func (s *Status) heldUpKeys() (all []Trouble) {
 		}
 		what := fmt.Sprintf("%s stuck, the longest %s (%s, %s): %s",
 			counted(x.keys, "key"), key, x.oldest.State, counted(x.oldest.Tries, "failed sync"), x.oldest.Error)
-		all = append(all, Trouble{Warning, strings.Join(x.controllers, ", "), what, do})
+		all = append(all, trouble(Warning, strings.Join(x.controllers, ", "), what, do).
+			naming(x.oldest.Controller, x.oldest.Key))
 	}
 	return all
 }
@@ -232,9 +253,9 @@ func (s *Status) heldUpKeys() (all []Trouble) {
 func (s *Status) endingNamespaces() (all []Trouble) {
 	for _, x := range s.Ending {
 		if took := s.Process.Now.Sub(x.Since); took > endingMax {
-			all = append(all, Trouble{Warning, "namespace " + x.Namespace,
-				fmt.Sprintf("has been terminating for %s", took.Round(time.Second)), "kubectl get namespace " + x.Namespace +
-					" -o yaml: its conditions say what is left in it, and which finalizers keep that."})
+			all = append(all, trouble(Warning, "namespace "+x.Namespace,
+				fmt.Sprintf("has been terminating for %s", took.Round(time.Second)), "kubectl get namespace "+x.Namespace+
+					" -o yaml: its conditions say what is left in it, and which finalizers keep that."))
 		}
 	}
 	return all
@@ -263,7 +284,7 @@ func (s *Status) unattended() (all []Trouble) {
 		}
 		resource, _ := abi.ParseResource(r)
 		what = fmt.Sprintf("%s: no controller here handles %s", what, objects(absent[0].Objects, resource))
-		all = append(all, Trouble{Note, strings.Join(names, ", "), what, do})
+		all = append(all, trouble(Note, strings.Join(names, ", "), what, do))
 	}
 	return all
 }

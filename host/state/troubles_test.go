@@ -47,6 +47,13 @@ func TestTroubles(t *testing.T) {
 		if x.What == "" || x.Do == "" && x.About != "idle" {
 			t.Errorf("says too little: %+v", x)
 		}
+		key := ""
+		if strings.Contains(x.What, "a/b") {
+			key = "a/b"
+		}
+		if x.Key != key || key != "" && x.Controller != x.About {
+			t.Errorf("names the key %q of %q: %+v", x.Key, x.Controller, x)
+		}
 	}
 	want := "bad configuration, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
 		"warning hastes, warning waits, warning doubts, warning fails, warning old, warning full, note shadowed"

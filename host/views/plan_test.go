@@ -125,7 +125,7 @@ func compileWithWorld(t *testing.T, c abi.Controller) (*Plan, *world) {
 	return p, w
 }
 
-func collectWakes(p *Plan, w *world, e cache.Event, own func(*cache.Object) bool) map[abi.KeyRef]time.Duration {
+func collectWakes(p *Plan, w *world, e cache.Event, own func(cache.Event) bool) map[abi.KeyRef]time.Duration {
 	all := map[abi.KeyRef]time.Duration{}
 	p.Wakes(w, e, own, func(k abi.KeyRef, d time.Duration) { all[k] = d })
 	return all
@@ -172,14 +172,14 @@ func TestOwnWritesAreQuietButTheirDeletion(t *testing.T) {
 	p, w := compileWithWorld(t, shapes[3]) // endpointslice
 	slice := sliceOf("s", "a")
 	add, _ := w.applyObject(slicesR, "x", "s", slice)
-	own := func(o *cache.Object) bool { return o == add.New }
+	own := func(e cache.Event) bool { return e.New == add.New }
 	if got := collectWakes(p, w, add, own); len(got) != 0 {
 		t.Errorf("an echo wakes %v", got)
 	}
 	if p.Echoes(add) {
 		t.Error("an add that was its own would wake")
 	}
-	if got := collectWakes(p, w, add, func(*cache.Object) bool { return false }); len(got) != 1 {
+	if got := collectWakes(p, w, add, func(cache.Event) bool { return false }); len(got) != 1 {
 		t.Errorf("somebody else's write wakes %v", got)
 	}
 	gone, _ := w.applyObject(slicesR, "x", "s", nil)
@@ -192,7 +192,7 @@ func TestOwnWritesAreQuietButTheirDeletion(t *testing.T) {
 	other := sliceOf("s", "b")
 	w.applyObject(slicesR, "x", "s", slice)
 	moved, _ := w.applyObject(slicesR, "x", "s", other)
-	if got := len(collectWakes(p, w, moved, func(*cache.Object) bool { return true })) > 0; p.Echoes(moved) != got {
+	if got := len(collectWakes(p, w, moved, func(cache.Event) bool { return true })) > 0; p.Echoes(moved) != got {
 		t.Errorf("an echo that takes a slice to another service wakes: %v, but it is said to: %v", got, !got)
 	}
 

@@ -32,7 +32,7 @@ type routes struct {
 type Route struct {
 	plan *Plan
 	r    *resourcePlan
-	own  func(*cache.Object) bool
+	own  func(cache.Event) bool
 	wake func(abi.KeyRef, time.Duration)
 }
 
@@ -53,7 +53,7 @@ func NewRouter(w World, r abi.Resource) *Router {
 
 // Add routes events to the plan's views on the resource, or to those over all resources (need is [schema.Any] then),
 // from now on, and gives what takes it away again. own and wake are as for [Plan.Wakes].
-func (x *Router) Add(p *Plan, need abi.Resource, own func(*cache.Object) bool,
+func (x *Router) Add(p *Plan, need abi.Resource, own func(cache.Event) bool,
 	wake func(abi.KeyRef, time.Duration)) (*Route, error) {
 	i := slices.IndexFunc(p.resources, func(r *resourcePlan) bool {
 		return r.resource.Resource == need && r.readsResource(x.resource)

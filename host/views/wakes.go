@@ -60,8 +60,8 @@ type wakeUp struct {
 }
 
 // Wakes calls wake for each key that the event concerns, once, with the delay of the view that wants it soonest.
-// own tells whether this controller wrote a version of an object.
-func (p *Plan) Wakes(w World, e cache.Event, own func(*cache.Object) bool,
+// own tells whether an event shows no more than a write of this controller's.
+func (p *Plan) Wakes(w World, e cache.Event, own func(cache.Event) bool,
 	wake func(key abi.KeyRef, delay time.Duration)) {
 	s := p.scratch.Get().(*scratch)
 	defer p.scratch.Put(s)
@@ -82,7 +82,7 @@ func (p *Plan) Wakes(w World, e cache.Event, own func(*cache.Object) bool,
 
 // wakesForChange is Wakes with the changed leaves known.
 func (p *Plan) wakesForChange(s *scratch, r *resourcePlan, w World, e cache.Event, changed schema.Bits, tests []tests,
-	own func(*cache.Object) bool, wake func(key abi.KeyRef, delay time.Duration)) {
+	own func(cache.Event) bool, wake func(key abi.KeyRef, delay time.Duration)) {
 	kind := eventKinds(e)
 	s.woken = s.woken[:0]
 	echo := 0 // not asked yet
@@ -91,7 +91,7 @@ func (p *Plan) wakesForChange(s *scratch, r *resourcePlan, w World, e cache.Even
 		if loud && v.quietOn&onOwn != 0 && e.New != nil && own != nil {
 			if echo == 0 {
 				echo = 1
-				if own(e.New) {
+				if own(e) {
 					echo = 2
 				}
 			}

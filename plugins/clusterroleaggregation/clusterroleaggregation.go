@@ -6,6 +6,7 @@ package clusterroleaggregation
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/sdk"
@@ -44,6 +45,7 @@ func sync(c *sdk.Call) error {
 	}
 
 	var rules []rbacv1.PolicyRule
+	has := map[string]bool{}
 	for _, selector := range role.AggregationRule.ClusterRoleSelectors {
 		if err := labels.Check(&selector); err != nil {
 			return err
@@ -53,7 +55,8 @@ func sync(c *sdk.Call) error {
 				continue
 			}
 			for _, r := range other.Rules {
-				if !slices.ContainsFunc(rules, func(x rbacv1.PolicyRule) bool { return sameRule(x, r) }) {
+				if id := identity(r); !has[id] {
+					has[id] = true
 					rules = append(rules, r)
 				}
 			}
@@ -70,8 +73,18 @@ func sync(c *sdk.Call) error {
 }
 
 // sameRule reports whether two rules say the same, in the same order.
-func sameRule(a, b rbacv1.PolicyRule) bool {
-	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) &&
-		slices.Equal(a.Resources, b.Resources) && slices.Equal(a.ResourceNames, b.ResourceNames) &&
-		slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
+func sameRule(a, b rbacv1.PolicyRule) bool { return identity(a) == identity(b) }
+
+// identity returns the same text for rules that say the same in the same order, and for no others: there may be too many
+// to compare each with each.
+func identity(r rbacv1.PolicyRule) string {
+	var b []byte
+	for _, list := range [][]string{r.Verbs, r.APIGroups, r.Resources, r.ResourceNames, r.NonResourceURLs} {
+		b = append(strconv.AppendInt(b, int64(len(list)), 10), ';')
+		for _, s := range list {
+			b = append(strconv.AppendInt(b, int64(len(s)), 10), ':')
+			b = append(b, s...)
+		}
+	}
+	return string(b)
 }

@@ -40,31 +40,31 @@ func (m memory) keep(c *sdk.Call, wait *time.Duration) {
 	c.SetState([]byte(timed + " " + m.jobs + " " + m.schedule))
 }
 
-// recall returns what the last sync has kept, and whether it has asked for the next one after a time.
-func recall(c *sdk.Call) (m memory, timed, ok bool) {
-	first, rest, _ := strings.Cut(string(c.State()), " ")
+// recall returns what the last sync has kept, and how long it is until the time that it has asked for, 0 where that has
+// come, nil where it has asked for none.
+func recall(c *sdk.Call) (m memory, left *time.Duration, ok bool) {
+	timed, rest, _ := strings.Cut(string(c.State()), " ")
 	m.jobs, m.schedule, ok = strings.Cut(rest, " ")
-	return m, first != "0", ok
+	if timed != "0" {
+		until := c.Timer()
+		left = &until
+	}
+	return m, left, ok
 }
 
 // onlyRescheduled reports whether nothing has happened but a change of the schedule. Then the CronJob waits for the
 // next time by the new one, or by the old one if that is sooner: for its timer, whatever has become of the clock.
 func (r *run) onlyRescheduled(now memory) bool {
-	before, timed, ok := recall(r.c)
-	left := r.c.Timer()
+	before, left, ok := recall(r.c)
 	if !ok || before.jobs != now.jobs || before.schedule == now.schedule ||
-		r.c.Attempt() > 0 || timed && left == 0 {
+		r.c.Attempt() > 0 || left != nil && *left == 0 {
 		return false
 	}
 
 	schedule, err := r.parseSchedule()
 	if err != nil {
 		r.warn("UnParseableCronJobSchedule", "unparseable schedule for cronjob: "+r.cronJob.Spec.Schedule)
-		if timed {
-			now.keep(r.c, &left)
-		} else {
-			now.keep(r.c, nil)
-		}
+		now.keep(r.c, left)
 		return true
 	}
 
@@ -72,8 +72,8 @@ func (r *run) onlyRescheduled(now memory) bool {
 	if wait <= 0 || schedule.Err() != nil {
 		return false
 	}
-	if timed {
-		wait = min(wait, left)
+	if left != nil {
+		wait = min(wait, *left)
 	}
 	now.keep(r.c, &wait)
 	return true

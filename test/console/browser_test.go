@@ -102,6 +102,24 @@ func (x *tab) pressButton(part, name string) {
 	}
 }
 
+// setWidth gives the page's window a width.
+func (x *tab) setWidth(width int) {
+	x.t.Helper()
+	x.runSteps("a window's width", chromedp.EmulateViewport(int64(width), 900))
+}
+
+// checkInSight waits until somebody sees an element, without scrolling: nothing hides or cuts off its middle.
+func (x *tab) checkInSight(what, selector string) {
+	x.t.Helper()
+	cluster.Eventually(x.t, cluster.Patience, what+" is in sight", func() (bool, string) {
+		return evaluate[bool](x, fmt.Sprintf(`(() => {
+			const e = document.querySelector(%q), r = e && e.getBoundingClientRect();
+			const seen = r && document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2);
+			return !!seen && (e.contains(seen) || seen.contains(e) && seen.closest("table, section") === e.closest("table, section"));
+		})()`, selector)), x.visibleText(selector)
+	})
+}
+
 func (x *tab) complaints() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()

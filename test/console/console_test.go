@@ -40,7 +40,11 @@ func TestConsole(t *testing.T) {
 	x.awaitText("a stuck key is told", "#troubles", "Warning: replicaset-controller: 1 key stuck", "shop/web-", closed,
 		"windlass get keys --controller replicaset-controller")
 
-	x.pressButton("#controllers", "replicaset-controller")
+	if first := evaluate[string](x, "document.querySelector('#controllers tbody th').textContent"); first !=
+		"replicaset-controller" {
+		t.Errorf("%s is before the controller with the stuck key", first)
+	}
+	x.pressButton("#troubles", "replicaset-controller")
 	x.awaitText("its keys, its error, its syncs", "#detail", "Stuck keys", "shop/web-", "failing", closed,
 		"Last recorded syncs", "event on apps/v1/replicasets", "Last error")
 	x.awaitText("what its shadow would do, as text", "#detail", "Its shadow answers differently", hostile)
@@ -62,7 +66,13 @@ func TestConsole(t *testing.T) {
 	x.awaitText("an error of the API server's, as text", "#detail", "alley/web-", hostile)
 
 	x.pressButton("#detail", "shop/web-")
-	x.awaitText("one key alone", "#detail", "Key shop/web-", "All keys")
+	x.awaitText("one key alone", "#detail", "Key", "shop/web-", "All keys")
+	x.awaitText("its syncs", "#detail [aria-label^=Recorded] tbody", ":")
+	x.pressButton("#detail [aria-label^=Recorded] tbody", ":")
+	x.awaitText("what went into its last sync, and what came out", "#sync", "Objects in", "apps/v1/replicasets",
+		"shop/web-", "Done in the middle", "create v1/pods shop/", "Effects out", "Written and recorded")
+	evaluate[int](x, "document.querySelectorAll('#sync summary').forEach(e => e.click()) || 1")
+	x.awaitText("what is in the objects, as text", "#sync", "replicas: 2", "<img src=x")
 	x.pressButton("#detail", "Close")
 	x.awaitText("closed", "main", "Swaps")
 	if x.visibleText("#detail") != "" {
@@ -73,9 +83,10 @@ func TestConsole(t *testing.T) {
 		chromedp.KeyEvent(kb.Enter))
 	x.awaitText("what it finds", "#found", "Keys with “shop/web”", "shop/web-", "failing", "replicaset-controller",
 		"deployment-controller")
-	x.runSteps("opening with the keyboard", chromedp.Focus(chromedp.CSS(`#controllers tbody th button`)),
-		chromedp.KeyEvent(kb.Enter))
-	x.awaitText("the first controller", "#detail", "daemonset-controller", "None: no key fails")
+	evaluate[int](x, "[...document.querySelectorAll('#controllers tbody th button')]"+
+		".find(b => b.textContent === 'daemonset-controller').focus() || 1")
+	x.runSteps("opening with the keyboard", chromedp.KeyEvent(kb.Enter))
+	x.awaitText("the controller", "#detail", "daemonset-controller", "None: no key fails")
 	x.runSteps("closing with the keyboard", chromedp.KeyEvent(kb.Escape))
 
 	w.allowPods(t, shop)
@@ -124,6 +135,7 @@ func testLogin(t *testing.T, w *world) {
 	if seen := x.visibleText("#controllers tbody"); seen != "" {
 		t.Errorf("shows to anybody: %s", seen)
 	}
+
 	enter := func(token string) {
 		x.runSteps("a token", chromedp.SendKeys(chromedp.CSS("#token"), token), chromedp.KeyEvent(kb.Enter))
 	}
@@ -131,6 +143,11 @@ func testLogin(t *testing.T, w *world) {
 	x.awaitText("it is refused", "#login", "Refused:")
 	enter(w.viewerToken(t))
 	x.awaitText("it is let in", "#controllers", "deployment-controller")
+	x.pressButton("#controllers", "replicaset-controller")
+	x.awaitText("its syncs", "#detail", "Last recorded syncs", "ok")
+	x.pressButton("#detail [aria-label^=Recorded] tbody", ":")
+	x.awaitText("who may only look isn't shown what is in objects", "#sync", "can't be shown",
+		"/debug/recordings/replicaset-controller/sync")
 	if kept := evaluate[int](x,
 		"Object.keys({...localStorage, ...sessionStorage}).length + document.cookie.length + document.querySelector('#token').value.length"); kept != 0 {
 		t.Errorf("the token, or something else, is kept outside the page's memory")

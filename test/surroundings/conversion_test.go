@@ -21,7 +21,7 @@ func conversion() surrounding {
 }
 
 // breakConversion makes a custom resource with an object that can't be converted to the version that is preferred.
-func breakConversion(t *testing.T, w *world) (end func()) {
+func breakConversion(t *testing.T, w *world) (end func(*testing.T)) {
 	t.Helper()
 	definitions := w.stage.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"})
@@ -50,16 +50,17 @@ func breakConversion(t *testing.T, w *world) (end func()) {
 		return err == nil || apierrors.IsAlreadyExists(err), fmt.Sprint(err)
 	})
 
-	convert := func(by string) {
+	convert := func(t *testing.T, by string) {
+		t.Helper()
 		_, err := definitions.Patch(w.Context(), name, types.MergePatchType, []byte(`{"spec": {"conversion": `+by+`}}`),
 			metav1.PatchOptions{})
 		must(t, err)
 	}
-	convert(`{"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
+	convert(t, `{"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
 		"clientConfig": {"url": "https://127.0.0.1:1/"}}}`)
 	cluster.Eventually(t, time.Minute, "its objects can't be converted", func() (bool, string) {
 		_, err := w.stage.Dynamic.Resource(of("v2")).List(w.Context(), metav1.ListOptions{})
 		return err != nil, fmt.Sprint(err)
 	})
-	return func() { convert(`{"strategy": "None", "webhook": null}`) }
+	return func(t *testing.T) { convert(t, `{"strategy": "None", "webhook": null}`) }
 }

@@ -34,15 +34,16 @@ const (
 
 // An etcd whose quota is used up refuses all writes, until somebody disarms it.
 func fullEtcd() surrounding {
-	return surrounding{name: "full etcd", told: full, late: true, stops: true, begin: func(t *testing.T, w *world) func() {
+	begin := func(t *testing.T, w *world) func(*testing.T) {
 		// It refuses everybody's writes; only the manager's are counted.
 		stop := w.front.begin(w, func(f *front, r *http.Request) (*http.Response, error) { return f.next(r) })
 		w.alarm(t, activate)
-		return func() {
+		return func(t *testing.T) {
 			w.alarm(t, deactivate)
-			stop()
+			stop(t)
 		}
-	}}
+	}
+	return surrounding{name: "full etcd", told: full, late: true, stops: true, begin: begin}
 }
 
 // alarm raises etcd's alarm that its quota is used up, or takes it back. This is a call of gRPC: a message of two
@@ -116,7 +117,7 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 // Deployments that etcd has just taken, and whose ReplicaSets are too large for it.
 func tooLargeForEtcd() surrounding {
 	return surrounding{name: "too large for etcd", spares: true, quiet: true, common: true, told: "too large",
-		begin: func(t *testing.T, w *world) func() {
+		begin: func(t *testing.T, w *world) func(*testing.T) {
 			const namespace, many = "large", 7
 			w.stage.Namespace(t, namespace)
 			deployments := w.stage.Client.AppsV1().Deployments(namespace)
@@ -138,7 +139,7 @@ func tooLargeForEtcd() surrounding {
 			for i := range many {
 				must(t, create(fmt.Sprint("large-", i), least-4))
 			}
-			return func() {}
+			return func(*testing.T) {}
 		}}
 }
 

@@ -31,7 +31,7 @@ func apiServer() (all []surrounding) {
 		{"has a slow etcd", "", false, loseAnswer},
 	} {
 		all = append(all, surrounding{name: "API server " + x.name, told: x.told, toldLate: true, late: true,
-			begin: func(_ *testing.T, w *world) func() {
+			begin: func(_ *testing.T, w *world) func(*testing.T) {
 				if x.cut {
 					defer w.front.cut()
 				}
@@ -80,11 +80,11 @@ type front struct {
 }
 
 // begin has all requests meet a surrounding.
-func (f *front) begin(w *world, meet func(*front, *http.Request) (*http.Response, error)) (end func()) {
+func (f *front) begin(w *world, meet func(*front, *http.Request) (*http.Response, error)) (end func(*testing.T)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.meet, f.w = meet, w
-	return func() {
+	return func(*testing.T) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.meet = nil

@@ -59,7 +59,7 @@ func timesIn(t *testing.T, s *surrounding, start func(*world)) times {
 		w.stage.Namespace(t, namespace)
 		windlass.Account(t, w.stage.Client, namespace)
 	}
-	defer s.begin(t, w)()
+	defer s.begin(t, w)(t)
 	w.workRestlessly(t, s)
 
 	best := times{made: time.Hour, background: time.Hour, foreground: time.Hour}

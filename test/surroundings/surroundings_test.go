@@ -6,6 +6,7 @@ package surroundings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,7 +44,9 @@ func TestSurroundings(t *testing.T) {
 		for _, s := range all {
 			t.Run(s.name, func(t *testing.T) { endure(t, []surrounding{s}) })
 		}
-		t.Run(name+" beside native", func(t *testing.T) { compareTimes(t, all) })
+		if slices.ContainsFunc(all, func(s surrounding) bool { return s.common }) {
+			t.Run(name+" beside native", func(t *testing.T) { compareTimes(t, all) })
+		}
 	}
 }
 
@@ -51,7 +54,7 @@ func TestSurroundings(t *testing.T) {
 type surrounding struct {
 	name string
 	// begin begins it, and end ends it.
-	begin func(t *testing.T, w *world) (end func())
+	begin func(t *testing.T, w *world) (end func(*testing.T))
 	// late is whether it begins only when all scripts are at work.
 	late bool
 	// common is whether the native manager can be in it as well: it is around the API server, not between that and the
@@ -102,8 +105,10 @@ func endure(t *testing.T, surroundings []surrounding) {
 	}
 	lives = life.Of("", lives)
 	w := beginWorld(t, lives)
+	defer w.expectNoneGivenUp()
+	defer w.tellOfFailure()
 
-	end := func() {}
+	end := func(*testing.T) {}
 	if !surroundings[0].late {
 		end = surroundings[0].begin(t, w)
 	}
@@ -122,11 +127,18 @@ func endure(t *testing.T, surroundings []surrounding) {
 					w.hits.Store(0)
 					end = s.begin(t, w)
 				}
-				w.expectMeanwhile(t, &s, end)
+				t.Run(s.name, func(t *testing.T) { w.expectMeanwhile(t, &s, end) })
 			}
 		})
 	})
 	w.expectAfterwards()
+}
+
+// tellOfFailure logs what the manager says of its controllers and keys, if the test has failed.
+func (w *world) tellOfFailure() {
+	if w.Failed() {
+		w.Logf("status: %s\nkeys: %s", w.manager.Get(w.T, "/windlass/v1/status"), w.manager.Get(w.T, "/windlass/v1/keys"))
+	}
 }
 
 // beginWorld starts a cluster and a manager with one worker for each controller.
@@ -145,7 +157,7 @@ func beginWorld(t *testing.T, lives []*life.Life) *world {
 		}})
 
 	w.stage = life.NewStage(t, w.cluster)
-	w.stage.Longer = lasting()
+	w.stage.Longer = 3 * lasting() // a back-off may have grown to as long again
 	patiently(w.stage)
 	w.stage.RestrainKubelets(t)
 	w.stage.Metrics = metricsapi.Serve(t, w.cluster.RESTConfig())
@@ -164,8 +176,8 @@ func (w *world) awaitWork(t *testing.T, lives []*life.Life) {
 }
 
 // expectMeanwhile ends a surrounding when it has lasted for long enough, was met and told of, and others have gone on.
-func (w *world) expectMeanwhile(t *testing.T, s *surrounding, end func()) {
-	defer end()
+func (w *world) expectMeanwhile(t *testing.T, s *surrounding, end func(*testing.T)) {
+	defer end(t)
 	begun := time.Now()
 	if !s.stops {
 		w.workRestlessly(t, s)

@@ -40,7 +40,7 @@ func webhooks() (all []surrounding) {
 	} {
 		for verb, on := range verbs() {
 			all = append(all, surrounding{name: "webhook " + x.name + verb, spares: true, common: true, told: x.told,
-				begin: func(t *testing.T, w *world) func() {
+				begin: func(t *testing.T, w *world) func(*testing.T) {
 					return w.serveWebhook(t, strings.HasPrefix(x.name, "mutates"), on, x.answer)
 				}})
 		}
@@ -122,16 +122,17 @@ var whoIsMet = []registration.MatchCondition{
 
 // serveWebhook has the API server ask a webhook about controllers' writes; end ends that.
 func (w *world) serveWebhook(t *testing.T, mutating bool, on []registration.OperationType,
-	answer func(http.ResponseWriter, *http.Request, *admission.AdmissionRequest)) (end func()) {
+	answer func(http.ResponseWriter, *http.Request, *admission.AdmissionRequest)) (end func(*testing.T)) {
 	t.Helper()
 	all := registration.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*/*"}}
-	return webhook.Start(t, w.stage.Client, webhook.Webhook{Name: "surroundings", Mutating: mutating,
+	remove := webhook.Start(t, w.stage.Client, webhook.Webhook{Name: "surroundings", Mutating: mutating,
 		Rules: []registration.RuleWithOperations{{Operations: on, Rule: all}}, Conditions: whoIsMet,
 		Timeout: 4 * time.Second, // longer than a sync holds a worker for
 		Reply: func(rw http.ResponseWriter, r *http.Request, asked *admission.AdmissionRequest) {
 			w.hits.Add(1)
 			answer(rw, r, asked)
 		}})
+	return func(*testing.T) { remove() }
 }
 
 func must(t *testing.T, err error) {

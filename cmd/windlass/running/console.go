@@ -89,6 +89,7 @@ func (d *door) handler() http.Handler {
 	for _, what := range []string{"status", "keys", "syncs", "differences"} {
 		mux.HandleFunc("GET /windlass/v1/"+what, d.proxyRequest)
 	}
+	mux.HandleFunc("GET /debug/recordings/{controller}/sync", d.proxyRequest)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, h := range d.hosts {
 			if strings.EqualFold(r.Host, h) {

@@ -70,6 +70,10 @@ func TestDoor(t *testing.T) {
 	expect("anything but looking", code, 404, body, "")
 	code, body = ask("GET", "/debug/recordings/job-controller", session, "")
 	expect("recordings", code, 404, body, "")
+	code, body = ask("GET", "/debug/recordings/job-controller/sync?key=shop/pay", "", "")
+	expect("one sync without a token", code, 401, body, "")
+	code, body = ask("GET", "/debug/recordings/job-controller/sync?key=shop/pay", session, "")
+	expect("one sync", code, 200, body, `"key":"shop/pay"`)
 	code, body = ask("GET", "/windlass/v1/status", session, "evil.example")
 	expect("another name", code, 421, body, "served as 127.0.0.1:")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/cmd/windlass/answer/answertest"
 	"github.com/windlass-dev/windlass/cmd/windlass/running/runningtest"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/state"
 )
 
@@ -75,6 +76,9 @@ func serveStatus(t *testing.T, s *state.Status, healthy bool) (address string, a
 	serve("syncs", sampleSyncs)
 	serve("differences", differences)
 
+	mux.HandleFunc("GET /debug/recordings/{controller}/sync", func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewEncoder(w).Encode(record.Shown{Controller: r.PathValue("controller"), Key: r.URL.Query().Get("key")})
+	})
 	mux.HandleFunc("POST /windlass/v1/controllers/{name}/release", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("name")
 		last.Store(&name)

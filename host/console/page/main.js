@@ -1,7 +1,7 @@
 // What is looked at, and how often. One status a second while the page is seen, and what belongs to the open controller and to the search beside it.
 
 const every = 1000;
-let selection = {}; // controller, key, find: as in the address
+let selection = {}; // controller, key, sync, find: as in the address
 let paused = false, started = "", last = null, known = new Map(), details = {}, found = {};
 
 // go opens a controller, a key of it, or a search, so that the browser's back button leads back.
@@ -13,12 +13,12 @@ function go(to) {
 
 function goneTo() {
   const h = new URLSearchParams(location.hash.slice(1));
-  selection = { controller: h.get("controller") || "", key: h.get("key") || "", find: h.get("find") || "" };
+  selection = { controller: h.get("controller") || "", key: h.get("key") || "", sync: h.get("sync") || "", find: h.get("find") || "" };
   if (document.activeElement !== byID("key")) byID("key").value = selection.find;
   details = {};
   found = {};
   show();
-  look();
+  look(true);
 }
 
 // measure adds to a status what is made of it and the one before: rates, versions, leaders.
@@ -34,13 +34,14 @@ function measure(status) {
     c.written = Object.values(c.writes.verbs || {}).reduce((a, b) => a + b, 0);
     c.leader = leaderOf(status, c);
     c.history = before ? before.history : [];
+    c.parkedLooks = c.parked ? (before ? before.parkedLooks : 0) + 1 : 0;
     const passed = before ? seconds(before.now, status.process.now) : 0;
     if (passed > 0) {
       c.rate = Math.max(0, c.syncs.total - before.syncs) / passed;
       c.writeRate = Math.max(0, c.written - before.written) / passed;
       c.history = [...c.history, c.rate].slice(-60);
     }
-    known.set(c.name, { now: status.process.now, syncs: c.syncs.total, written: c.written, history: c.history });
+    known.set(c.name, { now: status.process.now, syncs: c.syncs.total, written: c.written, history: c.history, parkedLooks: c.parkedLooks });
   }
   return status;
 }
@@ -69,11 +70,22 @@ function showProcess(p) {
   all.forEach(([, value], i) => setText(box.children[i].lastChild, value));
 }
 
+// about names what a trouble is about; a controller that runs here opens.
+function about(names) {
+  return names.split(", ").flatMap((name, i) => [i ? ", " : "", last.controllers.some(c => c.name === name) ? link(name, { controller: name }) : name]);
+}
+
+// what says a trouble; the key that it names opens.
+function what(t) {
+  const at = t.key ? t.what.indexOf(` ${t.key}`, t.what.indexOf("the longest")) + 1 : 0;
+  return at ? [t.what.slice(0, at), link(t.key, { controller: t.controller, key: t.key }), t.what.slice(at + t.key.length)] : [t.what];
+}
+
 function showTroubles(all) {
   const section = byID("troubles");
   section.hidden = !all.length;
   replace(section.querySelector("ul"), all.map(t => el("li", { class: t.level },
-    el("strong", {}, { bad: "Broken: ", warning: "Warning: ", note: "Note: " }[t.level] || ""), `${t.about}: ${t.what}`, t.do ? el("div", { class: "do mono" }, t.do) : null)), JSON.stringify(all));
+    el("strong", {}, { bad: "Broken: ", warning: "Warning: ", note: "Note: " }[t.level] || ""), ...about(t.about), ": ", ...what(t), t.do ? el("div", { class: "do mono" }, t.do) : null)), JSON.stringify(all));
 }
 
 // showAbsent lists the controllers that don't run here.
@@ -98,6 +110,7 @@ function showSwaps(swaps, now) {
 function show() {
   if (!last) return;
   const c = last.controllers.find(x => x.name === selection.controller);
+  byID("work").classList.toggle("open", !!c || !!selection.find);
   showProcess(last.process);
   showTroubles(last.troubles);
   totals(last);
@@ -108,7 +121,7 @@ function show() {
   showSwaps(last.swaps, last.process.now);
 }
 
-// beside gets what belongs to keys; an answer to what isn't asked any more is dropped.
+// beside gets what belongs to keys, and opens the only one that a search finds; an answer to what isn't asked any more is dropped.
 async function beside() {
   const s = selection, of = { controller: s.controller, ...(s.key && { key: s.key }) };
   const get = async (query, differences) => {
@@ -123,24 +136,39 @@ async function beside() {
     }
   };
   const c = last && last.controllers.find(x => x.name === s.controller);
-  const [d, f] = await Promise.all([c ? get(of, c.differences) : {}, s.find ? get({ match: s.find }) : {}]);
+  const [d, f, sync] = await Promise.all([c ? get(of, c.differences) : {}, s.find ? get({ match: s.find }) : {}, s.sync && c ? details.sync || whole(s) : undefined]);
   if (s !== selection) return;
-  details = d;
+  const one = s.find && onlyFound(f);
+  if (one) {
+    location.replace(`#${new URLSearchParams(one)}`);
+    return;
+  }
+  details = { ...d, sync };
   found = f;
+}
+
+// whole gets all of one sync, which doesn't change any more. Not everybody who may look may see what is in objects.
+async function whole(s) {
+  try {
+    return { whole: await ask(`/debug/recordings/${encodeURIComponent(s.controller)}/sync`, { key: s.key, time: s.sync }) };
+  } catch (e) {
+    return { error: e.message };
+  }
 }
 
 let looking = false;
 
-async function look() {
-  if (looking || paused && last || document.hidden && last) return;
+// look brings the page up to date; now: because something was opened, which is shown at once and while paused, too.
+async function look(now) {
+  if (looking || !now && (paused || document.hidden) && last) return;
   looking = true;
-  const live = byID("live");
+  const live = byID("live"), s = selection;
   try {
-    last = measure(await ask("/windlass/v1/status"));
+    if (!paused || !last) last = measure(await ask("/windlass/v1/status"));
     await beside();
     byID("login").hidden = true;
-    setText(live, "live");
-    live.className = "on";
+    setText(live, paused ? "paused" : "live");
+    live.className = paused ? "" : "on";
     show();
   } catch (e) {
     live.className = "off";
@@ -156,6 +184,7 @@ async function look() {
     }
   } finally {
     looking = false;
+    if (s !== selection) look(true); // something else was opened meanwhile
   }
 }
 
@@ -163,19 +192,21 @@ byID("login").addEventListener("submit", e => {
   e.preventDefault();
   token = byID("token").value.trim();
   byID("token").value = "";
-  look();
+  look(true);
 });
 byID("pause").addEventListener("click", () => {
   paused = !paused;
   byID("pause").setAttribute("aria-pressed", String(paused));
   setText(byID("pause"), paused ? "Resume" : "Pause");
   setText(byID("live"), paused ? "paused" : "live");
+  byID("live").className = paused ? "" : "on";
   look();
 });
 byID("filter").addEventListener("input", show);
 byID("find").addEventListener("submit", e => {
   e.preventDefault();
-  go({ controller: selection.controller, find: byID("key").value.trim() });
+  const find = byID("key").value.trim();
+  if (find || selection.find) go({ controller: selection.controller, find });
 });
 byID("key").addEventListener("search", () => byID("find").requestSubmit());
 document.addEventListener("keydown", e => {
@@ -185,10 +216,10 @@ document.addEventListener("keyup", e => {
   if (e.key === "/" && document.activeElement.tagName !== "INPUT") byID("key").focus();
 });
 addEventListener("hashchange", goneTo);
-document.addEventListener("visibilitychange", look);
+document.addEventListener("visibilitychange", () => look());
 
 headers(show);
 enter().catch(e => setText(byID("denied"), e.message)).finally(() => {
   goneTo();
-  setInterval(look, every);
+  setInterval(() => look(), every);
 });

@@ -85,11 +85,39 @@ function difference(text) {
   return pre;
 }
 
-// table makes a table of texts; a cell may be an element.
+// link is a button that goes somewhere on this page.
+function link(text, to, more) {
+  return el("button", { type: "button", class: "link", ...more, onclick: () => go(to) }, text);
+}
+
+const nested = v => v !== null && typeof v === "object" && Object.keys(v).length > 0;
+
+// A text is quoted where YAML would take it for something else.
+const plain = s => /^[a-z/][\w./:@%+-]*( [\w./(),@%+-]+)*$/i.test(s) && !/: |:$|^(true|false|null|yes|no|on|off|y|n)$/i.test(s) ? s : JSON.stringify(s);
+
+// yaml writes a value as kubectl does.
+function yaml(v, indent = "") {
+  if (!nested(v)) return typeof v === "string" ? plain(v) : JSON.stringify(v);
+  if (Array.isArray(v)) return v.map(x => `${indent}- ${yaml(x, `${indent}  `).trimStart()}`).join("\n");
+  return Object.entries(v).map(([k, x]) => `${indent}${plain(k)}:${nested(x) ? `\n${yaml(x, Array.isArray(x) ? indent : `${indent}  `)}` : ` ${yaml(x)}`}`).join("\n");
+}
+
+// folded shows a text with a value that opens beneath it.
+function folded(text, value, ...more) {
+  return el("details", {}, el("summary", {}, el("span", { class: "mono" }, text), ...more), el("pre", { tabindex: "0" }, typeof value === "string" ? value : yaml(value)));
+}
+
+// table makes a table of texts. A cell may be { of: text or element, class }; one with below stands in a line of its own beneath the others, and one with here marks its row.
 function table(caption, headers, rows) {
-  const cell = (c, i) => el(i ? "td" : "th", { scope: i ? undefined : "row", class: c && c.class }, c && c.of !== undefined ? c.of : c);
+  const of = c => c && c.of !== undefined ? c.of : c;
+  const cell = (c, i) => el(i ? "td" : "th", { scope: i ? undefined : "row", class: c && c.class }, of(c));
+  const lines = r => {
+    const beside = r.filter(c => !(c && c.below)), below = r.filter(c => c && c.below && c.of), here = beside.some(c => c && c.here) ? "true" : undefined;
+    const first = el("tr", { "aria-current": here, class: below.length && "over" }, ...beside.map(cell));
+    return below.length ? [first, el("tr", { "aria-current": here }, el("td", { colspan: beside.length, class: "below" }, ...below.map(c => el("div", { class: c.class }, c.of))))] : [first];
+  };
   return el("div", { class: "wide", role: "region", "aria-label": caption, tabindex: "0" },
     el("table", {}, el("caption", { class: "away" }, caption),
-      el("thead", {}, el("tr", {}, ...headers.map(h => el("th", { scope: "col" }, h)))),
-      el("tbody", {}, ...rows.map(r => el("tr", {}, ...r.map(cell))))));
+      el("thead", {}, el("tr", {}, ...headers.map(h => el("th", { scope: "col", class: h.class }, of(h))))),
+      el("tbody", {}, ...rows.flatMap(lines))));
 }
