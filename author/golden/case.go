@@ -23,10 +23,15 @@ type Case struct {
 	Attempt    int32     `json:"attempt,omitempty"`
 	// Timer is how long it is until the key's timer goes off, which an earlier sync has asked for; 0: it has none, or it
 	// has gone off.
-	Timer    metav1.Duration        `json:"timer,omitzero"`
-	Settings map[string]string      `json:"settings,omitempty"`
-	State    string                 `json:"state,omitempty"`
-	Objects  []runtime.RawExtension `json:"objects,omitempty"`
+	Timer    metav1.Duration   `json:"timer,omitzero"`
+	Settings map[string]string `json:"settings,omitempty"`
+	State    string            `json:"state,omitempty"`
+	// Objects are what the cluster has: when the case has been read, those of the file's base are among them, but for those
+	// that Without names and with what Change has otherwise, by "KIND NAME". One may say in like which other one it is
+	// like, and beside that only what it has otherwise.
+	Objects []runtime.RawExtension    `json:"objects,omitempty"`
+	Change  map[string]map[string]any `json:"change,omitempty"`
+	Without []string                  `json:"without,omitempty"`
 	// Live are objects as a live read sees them, where that differs from the cache. One with the annotation absent: "true"
 	// is gone.
 	Live     []runtime.RawExtension `json:"live,omitempty"`

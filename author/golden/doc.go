@@ -17,6 +17,8 @@
 //	---
 //	# The next one.
 //
+// What the cases of a file share stands in its first document, under base; they say what they have otherwise.
+//
 // Each case runs twice, on whole objects as well as on objects cut to the declared fields, and must answer the same:
 // the fields are sufficient.
 //
