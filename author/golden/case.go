@@ -8,9 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
@@ -23,10 +23,15 @@ type Case struct {
 	Attempt    int32     `json:"attempt,omitempty"`
 	// Timer is how long it is until the key's timer goes off, which an earlier sync has asked for; 0: it has none, or it
 	// has gone off.
-	Timer    metav1.Duration        `json:"timer,omitzero"`
-	Settings map[string]string      `json:"settings,omitempty"`
-	State    string                 `json:"state,omitempty"`
-	Objects  []runtime.RawExtension `json:"objects,omitempty"`
+	Timer    metav1.Duration   `json:"timer,omitzero"`
+	Settings map[string]string `json:"settings,omitempty"`
+	State    string            `json:"state,omitempty"`
+	// Objects are what the cluster has: when the case has been read, those of the file's base are among them, but for those
+	// that Without names and with what Change has otherwise, by "KIND NAME". One may say in like which other one it is
+	// like, and beside that only what it has otherwise.
+	Objects []runtime.RawExtension    `json:"objects,omitempty"`
+	Change  map[string]map[string]any `json:"change,omitempty"`
+	Without []string                  `json:"without,omitempty"`
 	// Live are objects as a live read sees them, where that differs from the cache. One with the annotation absent: "true"
 	// is gone.
 	Live     []runtime.RawExtension `json:"live,omitempty"`
@@ -54,6 +59,7 @@ type Case struct {
 	Line int    `json:"-"`
 
 	defined []*schema.Resource // by the plugin's folder crd
+	former  string             // what came out last, in the former form
 }
 
 // Topic is the name of the case's file.
@@ -172,9 +178,13 @@ func (c *Case) Wanted() (string, error) {
 			"run with -update (windlass plugin test: --update), then check what that has written")
 	}
 
-	text, err := yaml.Marshal(c.Want)
+	return record.YAML(c.Want)
+}
 
-	return string(text), err
+// Holds reports whether what came out last is what the case wants, in the form of now or in the former one.
+func (c *Case) Holds(out string) (bool, error) {
+	want, err := c.Wanted()
+	return err == nil && (want == out || want == c.former), err
 }
 
 // Asserts returns an error where the case is given nothing and nothing comes out, and doesn't say that it is meant so.

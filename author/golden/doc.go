@@ -12,9 +12,12 @@
 //	want:
 //	  effects:
 //	  - do: create v1/pods default/
+//	    like: apps/v1/replicasets default/web spec.template
 //	    ...
 //	---
 //	# The next one.
+//
+// What the cases of a file share stands in its first document, under base; they say what they have otherwise.
 //
 // Each case runs twice, on whole objects as well as on objects cut to the declared fields, and must answer the same:
 // the fields are sufficient.

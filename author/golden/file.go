@@ -81,7 +81,8 @@ func Holds(text []byte) bool {
 	}
 
 	for i := range documents {
-		if documents[i].fieldKey("case") == nil && documents[i].fieldKey("key") == nil {
+		if documents[i].fieldKey("case") == nil && documents[i].fieldKey("key") == nil &&
+			documents[i].fieldKey("base") == nil {
 			return false
 		}
 	}
@@ -114,8 +115,12 @@ func parseCases(file string, text []byte) ([]*Case, error) {
 
 	var all []*Case
 	lines := map[string]int{}
+	shared, documents, err := takeBase(file, documents)
+	if err != nil {
+		return nil, err
+	}
 	for i := range documents {
-		c, err := documents[i].readCase(file)
+		c, err := documents[i].readCase(file, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -127,6 +132,19 @@ func parseCases(file string, text []byte) ([]*Case, error) {
 	}
 
 	return all, nil
+}
+
+// takeBase returns what the first document of a file says that its cases share, nil where it is a case, and the cases'
+// documents.
+func takeBase(file string, documents []document) (*base, []document, error) {
+	if len(documents) == 0 || documents[0].fieldKey("base") == nil {
+		return nil, documents, nil
+	}
+	b, err := documents[0].readBase()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return b, documents[1:], nil
 }
 
 // document is one of a file's, which are separated by lines of ---.
@@ -205,7 +223,7 @@ func (d *document) fieldKey(name string) *yaml.Node {
 }
 
 // readCase reads the case.
-func (d *document) readCase(file string) (*Case, error) {
+func (d *document) readCase(file string, shared *base) (*Case, error) {
 	c := &Case{File: file, Line: d.root.Line}
 	if named := d.fieldKey("case"); named != nil {
 		c.Line = named.Line
@@ -221,6 +239,9 @@ func (d *document) readCase(file string) (*Case, error) {
 	strict, err := strictjson.UnmarshalStrict(j, c)
 	for _, e := range strict {
 		err = errors.Join(err, d.located(e))
+	}
+	if err == nil {
+		err = c.takeBase(shared)
 	}
 	if err == nil {
 		err = c.validate()
@@ -318,8 +339,12 @@ func (c *Case) Update(out string) error {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 
+	shared, documents, err := takeBase(c.File, documents)
+	if err != nil {
+		return err
+	}
 	for i := range documents {
-		old, err := documents[i].readCase(c.File)
+		old, err := documents[i].readCase(c.File, shared)
 		if err != nil {
 			return err
 		}

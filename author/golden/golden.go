@@ -22,6 +22,9 @@ func (c *Case) Run(g guest.Guest, cut bool) (out string, stats guest.Stats, err 
 		return "", stats, c.errorf("%w", err)
 	}
 
+	if c.former, err = h.out.formerText(); err != nil {
+		return "", stats, err
+	}
 	out, err = h.outputText()
 
 	return out, stats, err

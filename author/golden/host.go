@@ -3,6 +3,7 @@ package golden
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -19,6 +20,7 @@ type host struct {
 	snapshot *views.Snapshot
 	cached   []*cache.Object // whole
 	live     []*cache.Object
+	answered []*cache.Object // to what the sync has created and updated
 	out      *Output
 	facts    map[string][]byte // by key, published by this sync
 	deleted  map[*cache.Object]bool
@@ -70,7 +72,7 @@ func (h *host) performEffect(e *abi.Effect, failed *bool) (abi.Outcome, error) {
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	note.Performed = true
+	note.Do = performs + note.Do
 	o, err := h.performOne(e)
 	if err != nil {
 		return o, err
@@ -161,6 +163,7 @@ func (h *host) performOne(e *abi.Effect) (abi.Outcome, error) {
 		if err != nil {
 			return abi.Outcome{}, err
 		}
+		h.answered = append(h.answered, o)
 		return answerObject(o), nil
 	case abi.EffectUpdate:
 		h.created++
@@ -168,8 +171,10 @@ func (h *host) performOne(e *abi.Effect) (abi.Outcome, error) {
 		if err != nil {
 			return abi.Outcome{}, err
 		}
-		return answerObject(&cache.Object{Resource: res, Namespace: e.Namespace, Name: e.Name,
-			ResourceVersion: strconv.Itoa(2000 + h.created), Raw: e.Object}), nil
+		o := &cache.Object{Resource: res, Namespace: e.Namespace, Name: e.Name,
+			ResourceVersion: strconv.Itoa(2000 + h.created), Raw: slices.Clone(e.Object)}
+		h.answered = append(h.answered, o)
+		return answerObject(o), nil
 	}
 	return abi.Outcome{}, nil
 }

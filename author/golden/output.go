@@ -3,6 +3,7 @@ package golden
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/views"
@@ -30,13 +31,24 @@ type Output struct {
 
 // Note is one effect as a person reads it.
 type Note struct {
-	Do        string   `json:"do"` // such as "create v1/pods default/web-1"
-	Performed bool     `json:"performed,omitempty"`
-	Failed    string   `json:"failed,omitempty"`  // why, by one of the case's failures
-	Skipped   bool     `json:"skipped,omitempty"` // an effect of the answer before it had failed
-	With      []string `json:"with,omitempty"`    // preconditions, tolerated failures and the like, where not the default
-	Object    any      `json:"object,omitempty"`
-	Members   []Note   `json:"members,omitempty"`
+	// Do is such as "create v1/pods default/web-1", or "perform create ..." in the middle of the sync.
+	Do      string   `json:"do"`
+	Failed  string   `json:"failed,omitempty"`  // why, by one of the case's failures
+	Skipped bool     `json:"skipped,omitempty"` // an effect of the answer before it had failed
+	With    []string `json:"with,omitempty"`    // preconditions, tolerated failures and the like, where not the default
+	// Event is an event's type, reason and message, as "Normal Created: a text".
+	Event string `json:"event,omitempty"`
+	// Change is what an update has otherwise than the copy that the sync saw, and what a created object has otherwise
+	// than what it is like.
+	record.Change `json:",inline"`
+	// Version is that of the copy which an update is made of, where it isn't the cache's.
+	Version string `json:"version,omitempty"`
+	// Like is what a created object is made of, such as "apps/v1/replicasets default/web spec.template".
+	Like    string `json:"like,omitempty"`
+	Object  any    `json:"object,omitempty"` // what else is sent
+	Members []Note `json:"members,omitempty"`
+
+	former
 }
 
 var kinds = map[abi.EffectKind]string{
@@ -106,7 +118,8 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 	n := Note{Do: kind + " " + target, With: options(e)}
 	switch {
 	case e.Kind == abi.EffectEvent:
-		n.Object = map[string]string{"type": e.Event.Type, "reason": e.Event.Reason, "message": e.Event.Message}
+		n.Event = fmt.Sprintf("%s %s: %s", e.Event.Type, e.Event.Reason, e.Event.Message)
+		n.whole = map[string]string{"type": e.Event.Type, "reason": e.Event.Reason, "message": e.Event.Message}
 	case e.Kind == abi.EffectPatch:
 		n.Object = json.RawMessage(e.Object)
 	case e.Subresource == "scale" && len(e.Object) > 0:
@@ -120,20 +133,73 @@ func (h *host) describe(e *abi.Effect) (Note, error) {
 		if err != nil {
 			return n, err
 		}
-		raw := e.Object
-		if mask := h.read[e.Resource]; mask != nil && e.Kind == abi.EffectUpdate {
-			// An update is a difference in what was declared; what else an object held that was seen whole isn't part of it.
-			if raw, err = mask.Project(nil, raw); err != nil {
-				return n, err
-			}
-		}
-		u, err := record.Readable(res, raw)
-		if err != nil {
-			return n, fmt.Errorf("the plugin sent a %s that can't be read: %w", res.Kind, err)
-		}
-		n.Object = u
+		return n, h.describeObject(&n, e, res)
 	}
 	return n, nil
+}
+
+// describeObject notes what an effect does to its object.
+func (h *host) describeObject(n *Note, e *abi.Effect, res *schema.Resource) error {
+	object, err := h.declared(e, res, e.Object)
+	if err != nil {
+		return fmt.Errorf("the plugin sent a %s that can't be read: %w", res.Kind, err)
+	}
+	n.Object, n.whole = object, object
+
+	switch e.Kind {
+	case abi.EffectUpdate:
+		return h.describeUpdate(n, e, res, object)
+	case abi.EffectCreate:
+		return h.describeLikeness(n, object)
+	}
+	return nil
+}
+
+// describeUpdate notes what an update changes in the copy that the sync saw, and that copy's version where the cache has
+// another one.
+func (h *host) describeUpdate(n *Note, e *abi.Effect, res *schema.Resource, object map[string]any) error {
+	seen := h.seenCopy(e)
+	if seen == nil {
+		return nil
+	}
+	was, err := h.declared(e, res, seen.Raw)
+	if err != nil {
+		return err
+	}
+	n.Change, n.Object = record.ChangeOf(was, object), nil
+
+	if !slices.Contains(h.cached, seen) {
+		n.Version = e.Version
+	}
+	return nil
+}
+
+// declared returns an object as people read it, of an update what the controller declares: an update is a difference
+// in that, and what else an object held that was seen whole isn't part of it.
+func (h *host) declared(e *abi.Effect, res *schema.Resource, raw []byte) (_ map[string]any, err error) {
+	if mask := h.read[e.Resource]; mask != nil && e.Kind == abi.EffectUpdate {
+		if raw, err = mask.Project(nil, raw); err != nil {
+			return nil, err
+		}
+	}
+	return record.Readable(res, raw)
+}
+
+// seenCopy returns the copy of an object that an update is made of, nil where the sync has seen none.
+func (h *host) seenCopy(e *abi.Effect) *cache.Object {
+	lists := [][]*cache.Object{h.answered, h.live, h.cached}
+	if e.Version == "" {
+		lists = lists[2:]
+	}
+	for _, list := range lists {
+		for _, o := range slices.Backward(list) {
+			if o.Resource.Resource.String() == e.Resource && o.Namespace == e.Namespace && o.Name == e.Name &&
+				(e.Version == "" || o.ResourceVersion == e.Version) {
+				return o
+			}
+		}
+	}
+	return nil
 }
 
 func options(e *abi.Effect) (out []string) {
@@ -233,11 +299,7 @@ func Masks(c *abi.Controller) (map[string]*schema.Mask, error) {
 }
 
 // outputText returns what came out, in YAML.
-func (h *host) outputText() (string, error) {
-	b, err := yaml.Marshal(h.out)
-
-	return string(b), err
-}
+func (h *host) outputText() (string, error) { return record.YAML(h.out) }
 
 // attempt does an effect of the answer, of which nothing is to be known but whether it fails: note gets that.
 func (h *host) attempt(e *abi.Effect, note *Note, failed *bool) (abi.Outcome, error) {

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -235,7 +236,7 @@ func (w *Wakings) Happen(e *Waking) (*Happening, error) {
 // patched applies a JSON merge patch.
 func patched(raw []byte, change map[string]any) ([]byte, error) {
 	var o map[string]any
-	if err := yaml.Unmarshal(raw, &o); err != nil {
+	if err := strictjson.UnmarshalCaseSensitivePreserveInts(raw, &o); err != nil {
 		return nil, err
 	}
 	mergePatch(o, change)

@@ -19,10 +19,12 @@ import (
 
 // Note is an effect as people read it.
 type Note struct {
-	Do      string   `json:"do"` // such as "create v1/pods default/web-1"
-	With    []string `json:"with,omitempty"`
-	Object  any      `json:"object,omitempty"`
-	Members []Note   `json:"members,omitempty"`
+	Do   string   `json:"do"` // such as "create v1/pods default/web-1"
+	With []string `json:"with,omitempty"`
+	// Change is what an update has otherwise than the copy that the sync saw, where that is known.
+	Change  `json:",inline"`
+	Object  any    `json:"object,omitempty"`
+	Members []Note `json:"members,omitempty"`
 }
 
 // Answer is an answer as people read it.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -73,16 +74,16 @@ func Show(f *File, s *Sync) (*Shown, error) {
 	if r.Controller < 0 || int(r.Controller) >= len(source.Manifest.Controllers) {
 		return nil, fmt.Errorf("the plugin %s has no controller %d", source.Plugin, r.Controller)
 	}
-	views := source.Manifest.Controllers[r.Controller].Views
+	shows := shower{views: source.Manifest.Controllers[r.Controller].Views}
 	x.Attempt, x.State = r.Attempt, stateText(r.State)
 	if r.Timer != 0 {
 		x.Timer = time.Duration(r.Timer).String()
 	}
 	for i := range r.Views {
-		x.Snapshot = append(x.Snapshot, shownView(views, &r.Views[i]))
+		x.Snapshot = append(x.Snapshot, shows.view(&r.Views[i]))
 	}
 	for _, p := range s.Performs {
-		all, err := shownPerformed(views, &p)
+		all, err := shows.performed(&p)
 		if err != nil {
 			return nil, err
 		}
@@ -94,12 +95,64 @@ func Show(f *File, s *Sync) (*Shown, error) {
 			return nil, err
 		}
 		answer := Describe(&a, source.Manifest)
+		answer.Effects = shows.notes(a.Effects)
 		x.Answer = &answer
 	}
 	return x, nil
 }
 
-func shownView(views []abi.View, v *abi.ViewData) ShownView {
+// shower shows a sync, and keeps the copies of objects that the sync was shown.
+type shower struct {
+	views  []abi.View
+	copies []shownCopy
+}
+
+type shownCopy struct {
+	resource, version string
+	fields            map[string]any
+}
+
+// notes are of effects, updates by what they change.
+func (s *shower) notes(effects []abi.Effect) (all []Note) {
+	for i := range effects {
+		all = append(all, s.note(&effects[i]))
+	}
+	return all
+}
+
+func (s *shower) note(e *abi.Effect) Note {
+	n := describeEffect(e)
+	n.Members = s.notes(e.Members)
+	object, ok := n.Object.(map[string]any)
+	if e.Kind != abi.EffectUpdate || !ok {
+		return n
+	}
+	for _, c := range slices.Backward(s.copies) {
+		if c.resource == e.Resource && sameName(c.fields, object) && (e.Version == "" || c.version == e.Version) {
+			n.Change, n.Object = ChangeOf(c.fields, object), nil
+			break
+		}
+	}
+	return n
+}
+
+func sameName(a, b map[string]any) bool {
+	x, _ := a["metadata"].(map[string]any)
+	y, _ := b["metadata"].(map[string]any)
+	return x["name"] == y["name"] && x["namespace"] == y["namespace"]
+}
+
+// object shows an object of a resource, and keeps it as one that the sync has seen.
+func (s *shower) object(of abi.Resource, o *abi.ObjectData) any {
+	shown := shownObject(of, o)
+	if fields, ok := shown.(map[string]any); ok && o.Resource == "" {
+		s.copies = append(s.copies, shownCopy{of.String(), o.ResourceVersion, fields})
+	}
+	return shown
+}
+
+func (s *shower) view(v *abi.ViewData) ShownView {
+	views := s.views
 	x := ShownView{View: fmt.Sprint(v.View), Count: v.Count, Guarded: v.Guarded, Unlisted: v.Unlisted}
 	var of abi.Resource
 	if v.View >= 0 && int(v.View) < len(views) {
@@ -107,7 +160,7 @@ func shownView(views []abi.View, v *abi.ViewData) ShownView {
 		x.View, x.Resource = views[v.View].Name, of.String()
 	}
 	for i := range v.Objects {
-		x.Objects = append(x.Objects, shownObject(of, &v.Objects[i]))
+		x.Objects = append(x.Objects, s.object(of, &v.Objects[i]))
 	}
 	return x
 }
@@ -132,7 +185,7 @@ func shownObject(of abi.Resource, o *abi.ObjectData) any {
 	return fmt.Sprintf("%d bytes, %s", len(o.Data), DigestOf(o.Data))
 }
 
-func shownPerformed(views []abi.View, p *Perform) (all []ShownPerformed, err error) {
+func (s *shower) performed(p *Perform) (all []ShownPerformed, err error) {
 	var in abi.PerformRequest
 	if err := abi.DecodePerform(p.In, &in); err != nil {
 		return nil, err
@@ -145,31 +198,31 @@ func shownPerformed(views []abi.View, p *Perform) (all []ShownPerformed, err err
 	}
 	for i := range in.Effects {
 		if p.Refused != "" || i >= len(out.Outcomes) {
-			all = append(all, ShownPerformed{Note: describeEffect(&in.Effects[i]), Outcome: "refused: " + p.Refused})
+			all = append(all, ShownPerformed{Note: s.note(&in.Effects[i]), Outcome: "refused: " + p.Refused})
 			continue
 		}
-		all = append(all, shownOutcome(views, &in.Effects[i], &out.Outcomes[i])...)
+		all = append(all, s.outcome(&in.Effects[i], &out.Outcomes[i])...)
 	}
 	return all, nil
 }
 
-// shownOutcome shows an effect, or each member of a group.
-func shownOutcome(views []abi.View, e *abi.Effect, o *abi.Outcome) (all []ShownPerformed) {
+// outcome shows an effect, or each member of a group.
+func (s *shower) outcome(e *abi.Effect, o *abi.Outcome) (all []ShownPerformed) {
 	if e.Kind == abi.EffectGroup && len(o.Members) == len(e.Members) {
 		for i := range e.Members {
-			all = append(all, shownOutcome(views, &e.Members[i], &o.Members[i])...)
+			all = append(all, s.outcome(&e.Members[i], &o.Members[i])...)
 		}
 		return all
 	}
 
-	x := ShownPerformed{Note: describeEffect(e), Outcome: "ok"}
+	x := ShownPerformed{Note: s.note(e), Outcome: "ok"}
 	switch {
 	case o.Code == abi.CodeSkipped:
 		x.Outcome = "skipped"
 	case o.Reason != "" || o.Code != abi.CodeOK:
 		x.Outcome = o.Reason + ": " + o.Message
 	case o.View != nil:
-		x.Got = shownView(views, o.View)
+		x.Got = s.view(o.View)
 	case o.Discovery != nil:
 		x.Got = fmt.Sprintf("%d resources, %d failures", len(o.Discovery.Resources), len(o.Discovery.Failures))
 	case len(o.Facts) > 0:
@@ -184,7 +237,7 @@ func shownOutcome(views []abi.View, e *abi.Effect, o *abi.Outcome) (all []ShownP
 		x.Got = string(o.Object.Data)
 	case len(o.Object.Data) > 0:
 		of, _ := abi.ParseResource(e.Resource)
-		x.Got = shownObject(of, &o.Object)
+		x.Got = s.object(of, &o.Object)
 	}
 	return []ShownPerformed{x}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/author/golden"
 	"github.com/windlass-dev/windlass/cmd/windlass/answer"
@@ -93,7 +92,7 @@ func printCase(cmd *cobra.Command, f *record.File, s *record.Sync) error {
 	if err != nil {
 		return err
 	}
-	text, err := yaml.Marshal(c)
+	text, err := record.YAML(c)
 	if err != nil {
 		return err
 	}
@@ -104,7 +103,7 @@ func printCase(cmd *cobra.Command, f *record.File, s *record.Sync) error {
 	for _, l := range left {
 		fmt.Fprintf(&b, "# Not in the case: %s.\n", answer.Line(l, 5*answer.LineMax))
 	}
-	b.Write(text)
+	b.WriteString(text)
 	_, err = cmd.OutOrStdout().Write(b.Bytes())
 	return err
 }

@@ -4,10 +4,13 @@ const objectsMost = 100; // of a view, that are shown
 
 const nameOf = o => o.metadata ? [o.metadata.namespace, o.metadata.name].filter(Boolean).join("/") : "";
 
+// sent is what an effect sends: an object, or what an update changes.
+const sent = n => n.object !== undefined ? n.object : n.set || n.unset ? { set: n.set, unset: n.unset } : undefined;
+
 // noted shows an effect, with what it sends beneath it and the members of a group.
 function noted(n, ...more) {
   const said = (n.with || []).length ? [el("span", { class: "faint" }, ` ${n.with.join(", ")}`)] : [];
-  const head = n.object === undefined ? el("div", {}, el("span", { class: "mono" }, n.do), ...said, ...more) : folded(n.do, n.object, ...said, ...more);
+  const body = sent(n), head = body === undefined ? el("div", {}, el("span", { class: "mono" }, n.do), ...said, ...more) : folded(n.do, body, ...said, ...more);
   return el("li", {}, head, (n.members || []).length ? el("ul", { class: "things" }, ...n.members.map(m => noted(m))) : null);
 }
 
