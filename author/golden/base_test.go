@@ -17,7 +17,9 @@ key: default/a
 now: "2030-01-01T00:00:00Z"
 settings: {mode: calm}
 base:
-- {kind: Pod, metadata: {namespace: default, name: a, generation: 9007199254740993}, spec: {nodeName: one, containers: [{name: main}]}}
+- kind: Pod
+  metadata: {namespace: default, name: a, generation: 9007199254740993}
+  spec: {nodeName: one, containers: [{name: main}]}
 - like: Pod a
   metadata: {name: b}
   spec: {nodeName: null}
@@ -88,12 +90,13 @@ want: {}
 // What can't be found in a base is said with its line, and what there is.
 func TestBadBases(t *testing.T) {
 	for text, says := range map[string]string{
-		shared + "case: a\nchange: {Pod c: {spec: null}}\n":           `change: there is no "Pod c" here: there are Pod default/a, Pod default/b`,
+		shared + "case: a\nchange: {Pod c: {spec: null}}\n": `change: there is no "Pod c" here: there are Pod default/a, ` +
+			`Pod default/b`,
 		shared + "case: a\nwithout: [Job a]\n":                        `without: there is no "Job a" here`,
 		shared + "case: a\nobjects: [{like: Pod d}]\n":                `objects[0]: like: there is no "Pod d" here`,
 		shared + "case: a\nwithout: [Pod a]\nlive: [{like: Pod a}]\n": `live[0]: like: there is no "Pod a" here`,
-		shared + "case: a\nobjects: [{like: Pod a, metadata: {namespace: two}}, {like: Pod a}]\n": `objects[1]: like: "Pod a" ` +
-			`may be Pod default/a or Pod two/a: write the namespace before the name`,
+		shared + "case: a\nobjects: [{like: Pod a, metadata: {namespace: two}}, {like: Pod a}]\n": `objects[1]: like: ` +
+			`"Pod a" may be Pod default/a or Pod two/a: write the namespace before the name`,
 		"base: []\nobjects: []\n---\ncase: a\n": `unknown field "objects"`,
 		"base: []\n---\nbase: []\n":             `unknown field "base"`,
 	} {

@@ -26,9 +26,9 @@ type Case struct {
 	Timer    metav1.Duration   `json:"timer,omitzero"`
 	Settings map[string]string `json:"settings,omitempty"`
 	State    string            `json:"state,omitempty"`
-	// Objects are what the cluster has: when the case has been read, those of the file's base are among them, but for those
-	// that Without names and with what Change has otherwise, by "KIND NAME". One may say in like which other one it is
-	// like, and beside that only what it has otherwise.
+	// Objects are what the cluster has: when the case has been read, those of the file's base are among them, but for
+	// those that Without names and with what Change has otherwise, by "KIND NAME". One may say in like which other one it
+	// is like, and beside that only what it has otherwise.
 	Objects []runtime.RawExtension    `json:"objects,omitempty"`
 	Change  map[string]map[string]any `json:"change,omitempty"`
 	Without []string                  `json:"without,omitempty"`

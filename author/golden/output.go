@@ -155,8 +155,8 @@ func (h *host) describeObject(n *Note, e *abi.Effect, res *schema.Resource) erro
 	return nil
 }
 
-// describeUpdate notes what an update changes in the copy that the sync saw, and that copy's version where the cache has
-// another one.
+// describeUpdate notes what an update changes in the copy that the sync saw, and that copy's version where the cache
+// has another one.
 func (h *host) describeUpdate(n *Note, e *abi.Effect, res *schema.Resource, object map[string]any) error {
 	seen := h.seenCopy(e)
 	if seen == nil {
