@@ -49,8 +49,8 @@ func (d *document) readBase() (*base, error) {
 	return b, nil
 }
 
-// takeBase gives the case what it has of its file's base, which may be nil, and makes whole objects of those that say
-// only what they have otherwise than another one.
+// takeBase adds to the case what it has of its file's base, which may be nil, and makes objects whole that say only what
+// they have otherwise than another one.
 func (c *Case) takeBase(b *base) error {
 	all := objectList{}
 	if b != nil {
@@ -162,6 +162,7 @@ func (s *objectList) find(what string) (int, error) {
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return 0, err
 		}
+
 		short := o.Kind + " " + o.Metadata.Name
 		names[i] = o.Kind + " " + strings.TrimPrefix(o.Metadata.Namespace+"/"+o.Metadata.Name, "/")
 		if what != short && what != names[i] {
@@ -172,6 +173,7 @@ func (s *objectList) find(what string) (int, error) {
 		}
 		found = i
 	}
+
 	if found < 0 {
 		return 0, fmt.Errorf("there is no %q here: there are %s", what, strings.Join(names, ", "))
 	}

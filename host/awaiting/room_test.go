@@ -34,8 +34,8 @@ func begun(t *testing.T, r *Room, namespace, name string) (s *Sync, ctx context.
 	return s, ctx, q
 }
 
-// A sync gives its worker back, until it ends, when it has waited for long: for one answer, or for many quick ones. What
-// waits for its turn to be sent doesn't count, and of what waits beside each other each moment counts once.
+// A sync gives its worker back, until it ends, when it has waited for long: for one answer, or for many quick ones.
+// What waits for its turn to be sent doesn't count, and of what waits beside each other each moment counts once.
 func TestALongWaitGivesTheWorkerBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, lent := counted(16)

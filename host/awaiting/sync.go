@@ -9,7 +9,7 @@ import (
 
 // A sync gives its worker back, until it ends, when it has waited for answers for the first of these, be it for one or
 // for thousands of quick ones; when a wait of it was ended, or half of the room is taken or one of its namespace waits,
-// for the second: it will hardly be quicker. To a key outside of namespaces each other such key is one of its namespace.
+// for the second: it will hardly be quicker. To a key outside of namespaces each other such key is of its namespace.
 const (
 	Long  = 3 * time.Second
 	again = 500 * time.Millisecond

@@ -27,8 +27,8 @@ func openAnswer(res *schema.Resource, b []byte) (opened, error) {
 	return opened{raw: raw, Meta: m}, nil
 }
 
-// acceptWritten takes in the answer to a create, an update or a patch, which was made of from: the next base, the barrier,
-// the echo, and the outcome.
+// acceptWritten takes in the answer to a create, an update or a patch, which was made of from: the next base, the
+// barrier, the echo, and the outcome.
 func (s *Session) acceptWritten(e *abi.Effect, res *schema.Resource, from origin, b, sent []byte) (abi.Outcome, error) {
 	a, err := openAnswer(res, b)
 	if err != nil {

@@ -52,8 +52,8 @@ func (w *Writer) Own(e cache.Event) bool {
 	return w.own.Has(x)
 }
 
-// Answered reports whether the API server has answered this controller with the version of the object. It may be another's
-// that a write of this controller's has left as it was.
+// Answered reports whether the API server has answered this controller with the version of the object. It may be
+// another's that a write of this controller's has left as it was.
 func (w *Writer) Answered(o *cache.Object) bool {
 	return w.written.Has(version{string(o.UID), o.ResourceVersion})
 }

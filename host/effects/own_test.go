@@ -24,8 +24,8 @@ func TestOnClusterEchoes(t *testing.T) {
 		}
 	}
 	patch := func(name string) abi.Effect {
-		return abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Resource: "v1/configmaps", Namespace: w.ns, Name: name,
-			Object: []byte(`{"data":{"k":"2"}}`)}
+		return abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Resource: "v1/configmaps", Namespace: w.ns,
+			Name: name, Object: []byte(`{"data":{"k":"2"}}`)}
 	}
 	update := func(o *cache.Object) abi.Effect {
 		view := decodeProjected[*corev1.ConfigMap](w, o)

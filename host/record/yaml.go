@@ -48,6 +48,7 @@ func fold(n *yaml.Node, column int, lines bool) error {
 			return err
 		}
 	}
+
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i < len(n.Content); i += 2 {
@@ -60,6 +61,7 @@ func fold(n *yaml.Node, column int, lines bool) error {
 					continue
 				}
 			}
+
 			within := column + 2
 			if value.Kind == yaml.SequenceNode {
 				within = column

@@ -75,8 +75,8 @@ func sync(c *sdk.Call) error {
 // sameRule reports whether two rules say the same, in the same order.
 func sameRule(a, b rbacv1.PolicyRule) bool { return identity(a) == identity(b) }
 
-// identity returns the same text for rules that say the same in the same order, and for no others: there may be too many
-// to compare each with each.
+// identity returns the same text for rules that say the same in the same order, and for no others: there may be too
+// many to compare each with each.
 func identity(r rbacv1.PolicyRule) string {
 	var b []byte
 	for _, list := range [][]string{r.Verbs, r.APIGroups, r.Resources, r.ResourceNames, r.NonResourceURLs} {
