@@ -49,8 +49,8 @@ func (d *document) readBase() (*base, error) {
 	return b, nil
 }
 
-// takeBase adds to the case what it has of its file's base, which may be nil, and makes objects whole that say only what
-// they have otherwise than another one.
+// takeBase adds to the case what it has of its file's base, which may be nil, and makes objects whole that say only
+// what they have otherwise than another one.
 func (c *Case) takeBase(b *base) error {
 	all := objectList{}
 	if b != nil {

@@ -136,8 +136,7 @@ func New(o Options, v *Version) *Controller {
 	}
 	c.turns = newTurns()
 	c.waits = newWaits(o.Tracer, c.turns)
-	c.limiter = workqueue.NewTypedMaxOfRateLimiter(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[Key](base, most),
+	c.limiter = workqueue.NewTypedMaxOfRateLimiter(newBackoff(base, most),
 		&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(10, 100)})
 	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(c.limiter,
 		workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
