@@ -11,14 +11,14 @@ import (
 
 // A controller that isn't built in is set aside when so many syncs in a row have failed in the sandbox. Which of them
 // count is a question of whose fault they may be. That a sync wants what the manifest doesn't have is the plugin's, and
-// three keys suffice. A trap, or a limit, may come from what objects contain, which is their owners' choice: nearly all
-// keys that there are must fail, and those in at least three places.
+// three keys suffice. A trap, or a limit, may come from what objects contain, which is their owners' choice: in nearly
+// all places nearly all keys must fail, and in three at least.
 const (
 	failuresMost  = 30
 	failingKeys   = 3
 	failingPlaces = 3
 
-	// Of all keys at least so many in ten fail; where there are very many, so many suffice.
+	// Of a place's keys, and of all places, at least so many in ten fail; where there are very many, so many suffice.
 	failingTenths = 9
 	failingEnough = 1000
 
@@ -117,12 +117,9 @@ func (c *Controller) countGood(v *Version, k Key) {
 // places is in how many namespaces the failing keys are; a key without one is a place of its own. More than
 // failingPlaces aren't counted.
 func (f *failures) places() int {
-	found := make([]string, 0, failingPlaces)
+	found := make([]Key, 0, failingPlaces)
 	for k := range f.keys {
-		place := k.Namespace + "/"
-		if k.Namespace == "" {
-			place += k.Name
-		}
+		place := placeOf(k)
 		if slices.Contains(found, place) {
 			continue
 		}
@@ -133,16 +130,37 @@ func (f *failures) places() int {
 	return len(found)
 }
 
-// failsNearlyEverywhere reports whether nearly all keys that there are fail. The caller holds the lock, which is let go
-// of meanwhile.
+// placeOf is a key's namespace, or the key itself where it has none.
+func placeOf(k Key) Key {
+	if k.Namespace != "" {
+		return Key{Namespace: k.Namespace}
+	}
+	return Key{Name: k.Name}
+}
+
+// failsNearlyEverywhere reports whether in nearly all places that there are nearly all keys fail: the keys of one
+// namespace, however many there are, say nothing of the others. The caller holds the lock, which is let go of meanwhile.
 func (c *Controller) failsNearlyEverywhere(v *Version) bool {
-	failing := len(c.failures.keys)
+	failing := map[Key]int{}
+	for k := range c.failures.keys {
+		failing[placeOf(k)]++
+	}
 	c.mu.Unlock()
 	defer c.mu.Lock()
-	all := 0
-	v.Plan.Keys(c.World, func(Key) { all++ })
-	return failing >= min((all*failingTenths+9)/10, failingEnough)
+
+	all := map[Key]int{}
+	v.Plan.Keys(c.World, func(k Key) { all[placeOf(k)]++ })
+	places := 0
+	for place, keys := range all {
+		if n := failing[place]; n > 0 && n >= nearlyAll(keys) {
+			places++
+		}
+	}
+	return places >= nearlyAll(len(all))
 }
+
+// nearlyAll returns how many of so many are enough.
+func nearlyAll(n int) int { return min((n*failingTenths+9)/10, failingEnough) }
 
 // beginQuarantine sets the controller aside; probed says whether single keys are tried meanwhile.
 func (c *Controller) beginQuarantine(v *Version, probed bool) {

@@ -40,7 +40,8 @@ func TestWhatIsQuarantined(t *testing.T) {
 		{name: "without namespaces, few", keys: 3, spare: 1, failed: trap},
 		{name: "all of one namespace", keys: 50, places: 1, failed: trap},
 		{name: "all of two", keys: 50, places: 2, failed: trap},
-		{name: "very many", keys: failingEnough, spare: 4000, places: 3, failed: trap, want: true, probe: true},
+		{name: "very many", keys: 3 * failingEnough, spare: 4000, places: 3, failed: trap, want: true, probe: true},
+		{name: "very many, but not in each place", keys: 2 * failingEnough, spare: 2002, places: 3, failed: trap},
 		{name: "the only key that there is", keys: 1, single: true, failed: trap, want: true, probe: true},
 		{name: "the only key, now and then", keys: 1, single: true, failed: trap, good: failuresMost - 1},
 		{name: "now and then", keys: 30, places: 3, failed: trap, good: failuresMost - 1},
@@ -101,6 +102,34 @@ func undeclared(t *testing.T) error {
 		t.Fatalf("it is refused for %v", err)
 	}
 	return err
+}
+
+// However many keys of one namespace fail, with one in each of a few others, the others' keys go on.
+func TestOneNamespaceQuarantinesNothing(t *testing.T) {
+	trap := errors.New("it trapped")
+	var keys, bad []Key
+	for i := range failingEnough {
+		bad = append(bad, Key{Namespace: "one", Name: fmt.Sprint("bad-", i)})
+	}
+	for _, namespace := range []string{"two", "three"} {
+		bad = append(bad, Key{Namespace: namespace, Name: "bad"})
+		for i := range failingEnough {
+			keys = append(keys, Key{Namespace: namespace, Name: fmt.Sprint("good-", i)})
+		}
+	}
+	v := nativeVersion(t, nil)
+	v.BuiltIn = false
+	c := New(Options{World: configMapWorld(t, append(keys, bad...)...)}, v)
+	defer c.queue.ShutDown()
+
+	for range 3 {
+		for _, k := range bad {
+			c.countFailure(v, k, syncer.Trap, trap, 0)
+		}
+	}
+	if _, why := c.Quarantined(); why != nil {
+		t.Errorf("it is quarantined: %v", why)
+	}
 }
 
 // What is remembered of failing keys has a bound.

@@ -45,7 +45,7 @@ func (s *Session) create(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	}
 
 	for try := 1; ; try++ {
-		object, mine := e.Object, mark{name: name}
+		object, mine := e.Object, mark{name: name, once: true}
 		kept, same := false, true
 		if generated {
 			mine.owner, mine.prefix, mine.object = m.Controller, m.GenerateName, e.Object
@@ -154,6 +154,7 @@ func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Res
 	r.Name = ""
 	r.Params = nil
 	r.Body = envelope.Wrap(res.APIVersion(), res.Kind, e.Object)
+	r.Once = true
 	leave, err := s.w.enter(r)
 	if err != nil {
 		return abi.Outcome{}, err

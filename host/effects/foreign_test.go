@@ -448,16 +448,19 @@ func TestOnClusterCustomEvent(t *testing.T) {
 func TestOnClusterForeignLosses(t *testing.T) {
 	w := newWorld(t, collector(), discovering)
 	x := w.defineWidgets()
-	x.createWidget("a", "")
-	patch := x.effectOn("a", abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch,
-		Object: []byte(`{"metadata":{"labels":{"l":"1"}}}`)})
+	remove := func(name string) abi.Effect {
+		x.createWidget(name, "")
+		return x.effectOn(name, abi.Effect{Kind: abi.EffectDelete, UID: w.performOne(x.effectOn(name,
+			abi.Effect{Kind: abi.EffectGet})).UID})
+	}
+	first, second := remove("a"), remove("b")
 	w.proxy.loseRequests(0, 2)
-	w.performOK(patch)
-	if n := w.proxy.requests(); n != 3 || !strings.Contains(x.widgetJSON("a"), `"l":"1"`) {
+	w.performOK(first)
+	if n := w.proxy.requests(); n != 3 || x.widgetJSON("a") != "" {
 		t.Errorf("%d requests, %s", n, x.widgetJSON("a"))
 	}
 	w.proxy.loseRequests(0, 100)
-	w.requireFailure(patch, "Unavailable")
+	w.requireFailure(second, "Unavailable")
 	if n := w.proxy.requests(); n != foreignLosses+1 {
 		t.Errorf("%d requests", n)
 	}

@@ -28,7 +28,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	r := s.request(e, res, "PATCH", "patch")
 	var err error
 	tested := false // the patch begins with a test of ours
-	mine := mark{}
+	mine, from := mark{}, uncertain
 	if e.Kind == abi.EffectApply {
 		r.ContentType = string(types.ApplyPatchType)
 		r.Params["force"] = "true" // a controller owns what it applies
@@ -40,8 +40,12 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 		if version+uid == "" {
 			uid = s.slowUID(ctx, e, res, r, b)
 		}
-		if mine.version, mine.uid = version, uid; version+uid != "" {
+		mine.uid, mine.version, mine.once, from = uid, version, version != "", demanded(version)
+		if version+uid != "" {
 			mine.name = e.Name
+		}
+		if version == "" && b != nil {
+			mine.version = b.version // by which it is seen that it was done
 		}
 		tested = e.Patch == abi.JSONPatch && version+uid != ""
 		r.Body, err = withPreconditions(e.Patch, e.Object, version, uid)
@@ -52,7 +56,7 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 	}
 	a, err := s.sendWrite(ctx, e, r, &mine)
 	if err == nil {
-		return s.acceptWritten(e, res, demanded(mine.version), a.body, nil)
+		return s.acceptWritten(e, res, from, a.body, nil)
 	}
 	if tested && isFailedTest(err) {
 		err = asConflict(res.Resource, e.Name, err)

@@ -87,7 +87,7 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		}
 	}
 
-	mine := mark{uid: uid, version: version}
+	mine := mark{uid: uid, version: version, once: version+uid != ""}
 	if uid != "" {
 		mine.name = e.Name
 	}

@@ -51,14 +51,15 @@ const timeoutSlack = 10 * time.Millisecond
 // send sends a request until the answer is definite, ctx ends, or it is too late to send anything again.
 //
 // An answer that was lost leaves open whether the request was done. The object's collection can't tell (the request may
-// commit after the look), so the identical request is sent again: creates have a name, updates a version, deletes a
-// UID, none can happen twice.
+// commit after the look), so the identical request is sent again if it can't be done twice: a create with a name, what
+// demands a version, a delete of a UID. What could be done twice, or over what another has changed since, isn't: its
+// sync ends, and the key looks again.
 func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time) (answer, error) {
 	ctx, awaited := awaiting.Begin(ctx, r)
 	defer awaited.End()
 	var a answer
 	backoff, throttled, losses := backoffFirst, 0, 0
-	outlasting := r.Once && w.Outlast != nil && w.slow.has(r) // this process's Lease, if need be
+	outlasting := r.OfOne && w.Outlast != nil && w.slow.has(r) // this process's Lease, if need be
 	for {
 		if ctx.Err() != nil {
 			return a, fmt.Errorf("%s: not sent: %w", r, context.Cause(ctx))
@@ -128,8 +129,8 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 				losses > foreignLosses) {
 				return a, err // its server, or a webhook that converts it, may be down for long
 			}
-			if !sent && !a.repeated {
-				return a, err // nothing was written: the key's own backoff does
+			if !sent && !a.repeated || !r.Once && r.Method != http.MethodGet {
+				return a, err // nothing was written, or it would perhaps be twice: the key's own backoff does
 			}
 			a.repeated = a.repeated || sent
 			wait = backoff
@@ -183,6 +184,7 @@ func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Req
 	}
 	defer leave()
 	if e.DryRun {
+		r.Once = true
 		a, err := s.w.send(ctx, r, s.again)
 		s.reportWrite(e, r, a, err)
 		return a, err
@@ -197,7 +199,7 @@ func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Req
 	}
 
 	s.writes.Add(1)
-	r.Once = m.isOnce()
+	r.Once, r.OfOne = m.once, m.isOfOne()
 	a, err := s.w.send(ctx, r, s.again)
 	s.reportWrite(e, r, a, err)
 	switch {
@@ -205,6 +207,9 @@ func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Req
 		s.settled(r.Resource, r.Namespace, m.name)
 	case !a.unknown.IsZero():
 		s.keep(verb, r.Resource, r.Namespace, m, a.unknown)
+		if !m.once && m.version != "" {
+			s.awaitNewer(objectKey{resource: r.Resource, namespace: r.Namespace, name: r.Name}, m.version)
+		}
 	}
 	return a, err
 }

@@ -32,12 +32,13 @@ type unsettled struct {
 // mark is by what a write can be recognised.
 type mark struct {
 	name, uid, version string
+	once               bool   // it can't be done twice, however often it is sent
 	owner, prefix      string // of a create whose name was made here: its controller's UID, and its generateName
 	object             []byte // of such a create: what it is made of
 }
 
-// isOnce reports whether the write can't be done twice, however often it is sent.
-func (m *mark) isOnce() bool { return m.name != "" }
+// isOfOne reports whether the write is about one object, which is known: no later object of that name.
+func (m *mark) isOfOne() bool { return m.name != "" }
 
 // openWrite is an unsettled write.
 type openWrite struct {
@@ -152,7 +153,7 @@ func (s *Session) isUnsettled(r abi.Resource, namespace, name string) bool {
 
 // keep notes a write whose end isn't known.
 func (s *Session) keep(verb string, r abi.Resource, namespace string, m *mark, until time.Time) {
-	if !m.isOnce() {
+	if !m.isOfOne() {
 		return
 	}
 	u := &s.w.unsettled

@@ -63,7 +63,7 @@ func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resourc
 		return abi.Outcome{}, err
 	}
 
-	a, err := s.sendWrite(ctx, e, r, &mark{name: e.Name, uid: uid, version: version})
+	a, err := s.sendWrite(ctx, e, r, &mark{name: e.Name, uid: uid, version: version, once: version != ""})
 	if err != nil {
 		return s.updateFailed(ctx, e, res, k, b, a, err)
 	}
@@ -88,7 +88,7 @@ func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Re
 	}
 	r := s.request(e, res, "PATCH", "patch")
 	r.ContentType, r.Body = string(types.JSONPatchType), patch
-	a, err := s.sendWrite(ctx, e, r, &mark{name: e.Name, uid: uid, version: version})
+	a, err := s.sendWrite(ctx, e, r, &mark{name: e.Name, uid: uid, version: version, once: version != ""})
 	if err != nil {
 		if isFailedTest(err) {
 			err = asConflict(res.Resource, e.Name, err)

@@ -15,8 +15,11 @@ type Request struct {
 	Body        []byte
 	// Foreign tells that a resource isn't built in: another server may stand behind it.
 	Foreign bool
-	// Once tells that it can't be done twice, however often it is sent: it has a name, a version or a UID.
-	Once   bool
+	// Once tells that it can't be done twice, however often it is sent: it makes an object of a name, demands a version,
+	// deletes a UID, or does nothing at all.
+	Once bool
+	// OfOne tells that it is about one object, by name, version or UID: no later object of that name.
+	OfOne  bool
 	Params map[string]string
 	// Hold is asked for each part of the answer that has been read; its error ends the reading. Nil: there is room.
 	Hold func(bytes int64) error
