@@ -34,6 +34,10 @@ func (s *Session) patch(ctx context.Context, e *abi.Effect, res *schema.Resource
 		r.Params["force"] = "true" // a controller owns what it applies
 		r.Params["fieldManager"] = s.w.Controller.Name
 		r.Body, err = applyBody(res, e)
+		if mine.uid = s.slowUID(ctx, e, res, r, b); mine.uid != "" && err == nil {
+			mine.name = e.Name
+			r.Body, err = withPreconditions(abi.MergePatch, r.Body, "", mine.uid)
+		}
 	} else {
 		r.ContentType = string(patchTypes[e.Patch])
 		version, uid := expected(e, b, abi.PreconditionNone)

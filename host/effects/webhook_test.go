@@ -26,9 +26,19 @@ func (f *faults) timeouts() (all []string) {
 	return all
 }
 
-// A patch that demands neither a version nor a UID outlasts the Lease, too, from the second attempt on: it demands the
-// UID of the object that is there.
+// A patch that demands neither a version nor a UID outlasts the Lease, too, and so does an apply, from the second attempt
+// on: it demands the UID of the object that is there.
 func TestOnClusterBlindPatchOutlastsLease(t *testing.T) {
+	merge := abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"data":{"a":"2"}}`)}
+	apply := abi.Effect{Kind: abi.EffectApply, Object: []byte(
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"patched"},"data":{"a":"2"}}`)}
+	for name, e := range map[string]abi.Effect{"a merge patch": merge, "an apply": apply} {
+		t.Run(name, func(t *testing.T) { expectOutlasts(t, e) })
+	}
+}
+
+func expectOutlasts(t *testing.T, e abi.Effect) {
+	t.Helper()
 	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, func(o *Options) {
 		o.Lease = func(context.Context) (time.Duration, error) { return time.Second, nil }
 		o.Outlast = func(ctx context.Context) context.Context { return ctx }
@@ -49,8 +59,8 @@ func TestOnClusterBlindPatchOutlastsLease(t *testing.T) {
 
 	patch := func() abi.Outcome {
 		w.proxy.loseRequests(0, 0)
-		all, err := w.beginSession().Perform(t.Context(), []abi.Effect{{Kind: abi.EffectPatch, Resource: "v1/configmaps",
-			Namespace: w.ns, Name: made.Name, Patch: abi.MergePatch, Object: []byte(`{"data":{"a":"2"}}`)}})
+		e.Resource, e.Namespace, e.Name = "v1/configmaps", w.ns, made.Name
+		all, err := w.beginSession().Perform(t.Context(), []abi.Effect{e})
 		if err != nil {
 			t.Fatal(err)
 		}
