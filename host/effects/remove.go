@@ -3,6 +3,7 @@ package effects
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -136,7 +137,9 @@ func (s *Session) remove(ctx context.Context, e *abi.Effect, res *schema.Resourc
 	return o, nil
 }
 
-// deleteCollection deletes the objects of a namespace, or those of it that match the labels in Ask.Selector.
+// deleteCollection deletes the objects of a namespace, or those of it that match the labels in Ask.Selector. Where that
+// has taken longer than the Lease leaves, as of a resource whose deletions webhooks hold up, it fails as where the API
+// server doesn't have the verb: the deletion of one object by its UID may outlast the Lease.
 func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	r := s.request(e, res, "DELETE", "deletecollection")
 	r.Name, r.Params = "", map[string]string{}
@@ -151,6 +154,10 @@ func (s *Session) deleteCollection(ctx context.Context, e *abi.Effect, res *sche
 		r.Params["labelSelector"] = strings.Trim(r.Params["labelSelector"]+","+a.Selectors[0].String(), ",")
 	}
 
+	if s.w.Outlast != nil && s.w.slow.has(r) {
+		return abi.Outcome{}, fmt.Errorf("the deletion of the collection takes longer than the Lease leaves, delete its "+
+			"objects one by one: %w", apierrors.NewMethodNotSupported(groupResource(res.Resource), "deletecollection"))
+	}
 	var err error
 	if r.ContentType, r.Body, err = deleteBody(res, deleteOptions(e, "", "")); err != nil {
 		return abi.Outcome{}, err

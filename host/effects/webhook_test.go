@@ -141,3 +141,36 @@ func TestOnClusterWriteOutlastsLease(t *testing.T) {
 		return got == "[1s]", got
 	})
 }
+
+// The deletion of a collection that takes longer than the Lease leaves fails from then on as where there is no such
+// verb; each object's own deletion outlasts the Lease.
+func TestOnClusterSlowCollection(t *testing.T) {
+	w := newWorld(t, abi.Controller{Writes: allowAll(configMaps)}, func(o *Options) {
+		o.Lease = func(context.Context) (time.Duration, error) { return time.Second, nil }
+		o.Outlast = func(ctx context.Context) context.Context { return ctx }
+	})
+	made, err := w.kube.CoreV1().ConfigMaps(w.ns).Create(t.Context(), configMap("slow", "1"), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhook.Start(t, w.kube, webhook.Webhook{Name: "slow-" + w.ns, Namespace: w.ns, Operation: registrationv1.Delete,
+		Resource: "configmaps", Answer: webhook.After(3 * time.Second)})
+	cluster.Eventually(t, time.Minute, "the webhook is asked", func() (bool, any) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		err := w.kube.CoreV1().ConfigMaps(w.ns).Delete(ctx, made.Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		return ctx.Err() != nil, err
+	})
+
+	collection := abi.Effect{Kind: abi.EffectDeleteCollection, Resource: "v1/configmaps", Namespace: w.ns}
+	w.proxy.loseRequests(0, 0)
+	if o := w.performOne(collection); o.Code != abi.CodeFailed || fmt.Sprint(w.proxy.timeouts()) != "[1s]" {
+		t.Errorf("at first: %+v, timeouts %s", o, w.proxy.timeouts())
+	}
+	w.requireFailure(collection, "MethodNotAllowed")
+	w.performOK(abi.Effect{Kind: abi.EffectDelete, Resource: "v1/configmaps", Namespace: w.ns, Name: made.Name,
+		UID: string(made.UID)})
+	if all := w.configMaps(); len(all) != 0 {
+		t.Errorf("there are still %v", all)
+	}
+}
