@@ -139,7 +139,8 @@ func placeOf(k Key) Key {
 }
 
 // failsNearlyEverywhere reports whether in nearly all places that there are nearly all keys fail: the keys of one
-// namespace, however many there are, say nothing of the others. The caller holds the lock, which is let go of meanwhile.
+// namespace, however many there are, say nothing of the others. The caller holds the lock, which is let go of
+// meanwhile.
 func (c *Controller) failsNearlyEverywhere(v *Version) bool {
 	failing := map[Key]int{}
 	for k := range c.failures.keys {

@@ -26,8 +26,8 @@ func (f *faults) timeouts() (all []string) {
 	return all
 }
 
-// A patch that demands neither a version nor a UID outlasts the Lease, too, and so does an apply, from the second attempt
-// on: it demands the UID of the object that is there.
+// A patch that demands neither a version nor a UID outlasts the Lease, too, and so does an apply, from the second
+// attempt on: it demands the UID of the object that is there.
 func TestOnClusterBlindPatchOutlastsLease(t *testing.T) {
 	merge := abi.Effect{Kind: abi.EffectPatch, Patch: abi.MergePatch, Object: []byte(`{"data":{"a":"2"}}`)}
 	apply := abi.Effect{Kind: abi.EffectApply, Object: []byte(
@@ -158,7 +158,8 @@ func TestOnClusterSlowCollection(t *testing.T) {
 	cluster.Eventually(t, time.Minute, "the webhook is asked", func() (bool, any) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		err := w.kube.CoreV1().ConfigMaps(w.ns).Delete(ctx, made.Name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		err := w.kube.CoreV1().ConfigMaps(w.ns).Delete(ctx, made.Name,
+			metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
 		return ctx.Err() != nil, err
 	})
 
