@@ -258,8 +258,8 @@ func TestWhatIsHeldUpIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"key: full/web\n", "reason: Forbidden\n", "want:\n",
-		"  - do: create v1/pods full/\n    failed: Forbidden\n"} {
+	for _, want := range []string{"key: full/web\n", "reason: Forbidden,", "want:\n",
+		"  - do: perform create v1/pods full/\n    failed: Forbidden\n"} {
 		if !strings.Contains(string(seen), want) {
 			t.Errorf("the golden case doesn't have %q", want)
 		}
