@@ -138,8 +138,13 @@ func compare(t *testing.T, m *guest.Module, c *golden.Case, cut bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("it does something else now, with objects cut to the declared fields: %v (-want +got):\n%s", cut, d)
+	holds, err := c.Holds(got) // the cases are in the form of then
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !holds {
+		t.Errorf("it does something else now, with objects cut to the declared fields: %v (-want +got):\n%s", cut,
+			cmp.Diff(want, got))
 	}
 }
 
