@@ -35,6 +35,9 @@ type Stage struct {
 	Own func(t testing.TB, metric string, labels map[string]string) (float64, error)
 	// Longer is for how much longer than otherwise each step waits, where nothing may happen for minutes.
 	Longer time.Duration
+	// AnswersLost is whether what has been asked may be asked again, because its answer was lost: requests of one verb
+	// to one object count once where a script says how many there are at most.
+	AnswersLost bool
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 

@@ -139,7 +139,16 @@ func (p *player) lacksEvent(ctx context.Context, c *Condition) string {
 }
 
 func (p *player) lacksRequest(r *Request) string {
-	n := len(p.requests(r))
+	asked := map[string]bool{}
+	n := 0
+	for _, e := range p.requests(r) {
+		object := e.Resource + "/" + e.Namespace + "/" + e.Name
+		if p.AnswersLost && e.Name != "" && asked[object] {
+			continue
+		}
+		asked[object] = true
+		n++
+	}
 	if n < max(r.AtLeast, 1) && (r.AtMost == nil || *r.AtMost > 0) || r.AtMost != nil && n > *r.AtMost {
 		return fmt.Sprintf("%d requests %s %s %s", n, r.Verb, r.Resource, r.Name)
 	}

@@ -157,6 +157,7 @@ func beginWorld(t *testing.T, lives []*life.Life) *world {
 		}})
 
 	w.stage = life.NewStage(t, w.cluster)
+	w.stage.AnswersLost = true
 	w.stage.Longer = 3 * lasting() // a back-off may have grown to as long again
 	patiently(w.stage)
 	w.stage.RestrainKubelets(t)
