@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime"
 	strictjson "sigs.k8s.io/json"
 	kyaml "sigs.k8s.io/yaml"
@@ -122,29 +123,33 @@ func (s *objectList) whole(raw []byte) ([]byte, error) {
 	if !bytes.Contains(raw, []byte(`"like"`)) {
 		return raw, nil
 	}
-	change := map[string]any{}
-	if err := strictjson.UnmarshalCaseSensitivePreserveInts(raw, &change); err != nil {
+	change := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &change); err != nil {
 		return nil, err
 	}
-	name, ok := change["like"].(string)
-	if !ok {
+	var name string
+	if change["like"] == nil || json.Unmarshal(change["like"], &name) != nil {
 		return raw, nil
 	}
 	delete(change, "like")
+	patch, err := json.Marshal(change)
+	if err != nil {
+		return nil, err
+	}
 	i, err := s.find(name)
 	if err != nil {
 		return nil, fmt.Errorf("like: %w", err)
 	}
-	return patched(s.objects[i], change)
+	return jsonpatch.MergePatch(s.objects[i], patch)
 }
 
 // change applies a JSON merge patch to an object.
-func (s *objectList) change(name string, change map[string]any) error {
+func (s *objectList) change(name string, patch []byte) error {
 	i, err := s.find(name)
 	if err != nil {
 		return err
 	}
-	s.objects[i], err = patched(s.objects[i], change)
+	s.objects[i], err = jsonpatch.MergePatch(s.objects[i], patch)
 	return err
 }
 

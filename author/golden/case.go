@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,9 +30,9 @@ type Case struct {
 	// Objects are what the cluster has: when the case has been read, those of the file's base are among them, but for
 	// those that Without names and with what Change has otherwise, by "KIND NAME". One may say in like which other one it
 	// is like, and beside that only what it has otherwise.
-	Objects []runtime.RawExtension    `json:"objects,omitempty"`
-	Change  map[string]map[string]any `json:"change,omitempty"`
-	Without []string                  `json:"without,omitempty"`
+	Objects []runtime.RawExtension     `json:"objects,omitempty"`
+	Change  map[string]json.RawMessage `json:"change,omitempty"`
+	Without []string                   `json:"without,omitempty"`
 	// Live are objects as a live read sees them, where that differs from the cache. One with the annotation absent: "true"
 	// is gone.
 	Live     []runtime.RawExtension `json:"live,omitempty"`

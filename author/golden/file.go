@@ -115,7 +115,7 @@ func parseCases(file string, text []byte) ([]*Case, error) {
 
 	var all []*Case
 	lines := map[string]int{}
-	shared, documents, err := takeBase(file, documents)
+	shared, documents, err := splitBase(file, documents)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +134,9 @@ func parseCases(file string, text []byte) ([]*Case, error) {
 	return all, nil
 }
 
-// takeBase returns what the first document of a file says that its cases share, nil where it is a case, and the cases'
+// splitBase returns what the first document of a file says that its cases share, nil where it is a case, and the cases'
 // documents.
-func takeBase(file string, documents []document) (*base, []document, error) {
+func splitBase(file string, documents []document) (*base, []document, error) {
 	if len(documents) == 0 || documents[0].fieldKey("base") == nil {
 		return nil, documents, nil
 	}
@@ -339,7 +339,7 @@ func (c *Case) Update(out string) error {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 
-	shared, documents, err := takeBase(c.File, documents)
+	shared, documents, err := splitBase(c.File, documents)
 	if err != nil {
 		return err
 	}

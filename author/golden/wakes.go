@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/runtime"
-	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -41,7 +40,7 @@ type Waking struct {
 	What   string                `json:"what"`
 	Add    *runtime.RawExtension `json:"add,omitempty"`
 	Of     string                `json:"of,omitempty"`
-	Change map[string]any        `json:"change,omitempty"`
+	Change json.RawMessage       `json:"change,omitempty"`
 	Delete bool                  `json:"delete,omitempty"`
 	Own    bool                  `json:"own,omitempty"`     // the controller's own write
 	Start  bool                  `json:"initial,omitempty"` // found when the informer started
@@ -198,61 +197,33 @@ func (w *Wakings) Happen(e *Waking) (*Happening, error) {
 	}
 
 	h := &Happening{}
+	all := objectList{}
 	for i, raw := range w.Objects {
-		res, o, err := kinds.readObject(raw.Raw, i)
+		_, o, err := kinds.readObject(raw.Raw, i)
 		if err != nil {
 			return nil, fmt.Errorf("objects[%d]: %w", i, err)
 		}
 		h.Objects = append(h.Objects, o)
-		m, err := meta.Accessor(o)
-		if err != nil {
-			return nil, err
-		}
-		if res.Kind+" "+m.GetName() != e.Of {
-			continue
-		}
-		h.Old = o
-		if e.Delete {
-			continue
-		}
-		changed, err := patched(raw.Raw, e.Change)
-		if err != nil {
-			return nil, err
-		}
-		if _, h.New, err = kinds.readObject(changed, i+1000); err != nil {
-			return nil, err
-		}
+		all.objects = append(all.objects, raw.Raw)
+	}
+	const version = 1000 // later than those of the world's objects
+	if e.Add != nil {
+		_, h.New, err = kinds.readObject(e.Add.Raw, version)
+		return h, err
 	}
 
-	switch {
-	case e.Add != nil:
-		_, h.New, err = kinds.readObject(e.Add.Raw, 1000)
-	case h.Old == nil:
-		err = fmt.Errorf("there is no %q in objects", e.Of)
-	}
-	return h, err
-}
-
-// patched applies a JSON merge patch.
-func patched(raw []byte, change map[string]any) ([]byte, error) {
-	var o map[string]any
-	if err := strictjson.UnmarshalCaseSensitivePreserveInts(raw, &o); err != nil {
+	i, err := all.find(e.Of)
+	if err != nil {
 		return nil, err
 	}
-	mergePatch(o, change)
-	return json.Marshal(o)
-}
-
-func mergePatch(into, change map[string]any) {
-	for k, v := range change {
-		sub, isMap := v.(map[string]any)
-		switch at, ok := into[k].(map[string]any); {
-		case v == nil:
-			delete(into, k)
-		case isMap && ok:
-			mergePatch(at, sub)
-		default:
-			into[k] = v
-		}
+	h.Old = h.Objects[i]
+	if e.Delete {
+		return h, nil
 	}
+	changed, err := jsonpatch.MergePatch(all.objects[i], e.Change)
+	if err != nil {
+		return nil, err
+	}
+	_, h.New, err = kinds.readObject(changed, i+version)
+	return h, err
 }

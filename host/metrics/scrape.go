@@ -69,7 +69,7 @@ func newLooked(f *families) looked {
 		held: f.scraped(gauge, "windlass_plugin_memory_bytes",
 			"Bytes that are held on a plugin's behalf, of plugins[].budget.memory, by what for.", "plugin", "use"),
 		away: f.scraped(gauge, "windlass_syncs_without_worker",
-			"Syncs that have given their worker back, for they have waited for the API server for long.", "controller"),
+			"Syncs that go on without a worker because they have waited long for the API server.", "controller"),
 		unsettled: f.scraped(gauge, "windlass_keys_unsettled",
 			"Keys with a write of which nobody knows yet whether it was done: the API server hasn't answered it, or has "+
 				"answered something odd.", "controller"),

@@ -54,8 +54,13 @@ func TestUnlisted(t *testing.T) {
 	f.is.Store(true)
 	c.breakResources()
 
-	unlisted := []string{"example.com/v2/things", "v1/limitranges", "down.example.com/v1/*"}
 	var m *windlass.Manager
+	defer func() {
+		if t.Failed() {
+			t.Logf("keys: %s", m.Get(t, "/windlass/v1/keys"))
+		}
+	}()
+	unlisted := []string{"example.com/v2/things", "v1/limitranges", "down.example.com/v1/*"}
 	for term := range terms {
 		if term > 0 { // what the one before left, and what is asked for when nobody runs
 			m.Stop(t)
