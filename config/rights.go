@@ -17,7 +17,7 @@ func Narrowed(before, after *Configuration) *Configuration {
 	k.Plugins = slices.Clone(before.Plugins)
 	for i := range after.Plugins {
 		now, was := &after.Plugins[i], before.entry(after.Plugins[i].Name)
-		if !widens(was, now) {
+		if !Widens(was, now) {
 			k.configured(now.Name).setRights(now)
 		}
 	}
@@ -32,7 +32,7 @@ func HeldBack(before, after *Configuration) (_ *Configuration, held []string) {
 	for i := range before.Plugins {
 		was := &before.Plugins[i]
 		now := after.entry(was.Name)
-		if !widens(was, now) {
+		if !Widens(was, now) {
 			continue
 		}
 		held = append(held, "plugins["+was.Name+"]")
@@ -74,9 +74,9 @@ func (p *Plugin) setRights(from *Plugin) {
 	p.Budget.DeletesPerMinute, p.VerificationKeys = from.Budget.DeletesPerMinute, from.VerificationKeys
 }
 
-// widens reports whether a plugin's entry may allow anything that the one before doesn't: an entry that is gone allows
+// Widens reports whether a plugin's entry may allow anything that the one before doesn't: an entry that is gone allows
 // everything. An identity is neither more nor less than another one, so that each may be more.
-func widens(was, now *Plugin) bool {
+func Widens(was, now *Plugin) bool {
 	asSomebody := was.ServiceAccount != "" || was.Impersonate.Username() != ""
 	switch deletes := now.Budget.DeletesPerMinute; {
 	case !coversGrant(was.Grant, now.Grant),

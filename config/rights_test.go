@@ -81,7 +81,7 @@ func TestRightsOfAnEdit(t *testing.T) {
 				source = before
 			}
 			for _, k := range []*Configuration{narrowed, held} {
-				if got, want := rights(k), rights(source); widens(got, want) || widens(want, got) {
+				if got, want := rights(k), rights(source); Widens(got, want) || Widens(want, got) {
 					t.Errorf("allows %+v, want %+v", got, want)
 				}
 			}

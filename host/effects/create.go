@@ -155,12 +155,7 @@ func (s *Session) sendReview(ctx context.Context, e *abi.Effect, res *schema.Res
 	r.Params = nil
 	r.Body = envelope.Wrap(res.APIVersion(), res.Kind, e.Object)
 	r.Once = true
-	leave, err := s.w.enter(r)
-	if err != nil {
-		return abi.Outcome{}, err
-	}
 	a, err := s.w.send(ctx, r, s.again)
-	leave()
 	if err != nil {
 		return abi.Outcome{}, err
 	}

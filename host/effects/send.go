@@ -64,6 +64,9 @@ func (w *Writer) send(ctx context.Context, r *apiserver.Request, again time.Time
 		if ctx.Err() != nil {
 			return a, fmt.Errorf("%s: not sent: %w", r, context.Cause(ctx))
 		}
+		if err := w.refuseRevoked(r); err != nil {
+			return a, err
+		}
 		timeout, left := w.Timeout, w.Timeout
 		if w.Lease != nil {
 			var err error
@@ -165,24 +168,18 @@ func statusCodeOf(err error) int {
 	return 0
 }
 
-// enter begins a request that none may send whose version was revoked. Without an error the caller must leave.
-func (w *Writer) enter(r *apiserver.Request) (leave func(), err error) {
-	w.gate.RLock()
-	if w.revoked {
-		w.gate.RUnlock()
-		return nil, fmt.Errorf("%s: not sent: this version of plugin %s was replaced and may no longer write", r, w.Plugin)
+// refuseRevoked refuses to send what a version writes whose rights have changed, or that has failed its trial.
+func (w *Writer) refuseRevoked(r *apiserver.Request) error {
+	if r.Method != http.MethodGet && w.revoked.Load() {
+		return fmt.Errorf("%s: not sent: this version of plugin %s was replaced, or its rights have changed: it may no longer "+
+			"write", r, w.Plugin)
 	}
-	return w.gate.RUnlock, nil
+	return nil
 }
 
 // sendWrite sends a write and counts it. Where its end isn't known in the end, what it is recognised by stays with the
 // key.
 func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Request, m *mark) (answer, error) {
-	leave, err := s.w.enter(r)
-	if err != nil {
-		return answer{}, err
-	}
-	defer leave()
 	if e.DryRun {
 		r.Once = true
 		a, err := s.w.send(ctx, r, s.again)

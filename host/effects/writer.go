@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -135,8 +135,7 @@ type Writer struct {
 	sight     *barrier.Sight
 	*lasting
 
-	gate    sync.RWMutex // held for reading by each request that writes
-	revoked bool
+	revoked atomic.Bool // nothing more is sent
 }
 
 // lasting is what a controller has written and published, whichever version of its plugin did it.
@@ -233,12 +232,8 @@ func (w *Writer) awaitRequest(ctx context.Context) error {
 // Lead makes this Writer the one by whose views a key's writes are waited for: its version has taken over.
 func (w *Writer) Lead() { w.wait.Lead(w.sight) }
 
-// Revoke waits for the writes in flight; after it none is sent.
-func (w *Writer) Revoke() {
-	w.gate.Lock()
-	defer w.gate.Unlock()
-	w.revoked = true
-}
+// Revoke has no write be sent any more. One that the API server has got already may still be done.
+func (w *Writer) Revoke() { w.revoked.Store(true) }
 
 // Close ends the Writer's events, and the waiting for its writes unless another one has taken over.
 func (w *Writer) Close() {

@@ -30,6 +30,7 @@ type hosted struct {
 	before  *generation // stays loaded while the present one's module is on trial
 	trial   *trial      // nil: there is none
 	shadow  *generation // gets the same calls, and writes nothing
+	next    *next       // waits for its caches; nil: none does
 	loaded  time.Time
 }
 
@@ -42,9 +43,12 @@ type generation struct {
 	*choice
 	loaded   *plugins.Loaded
 	settings config.Plugin // as it was configured
+	accounts bool          // its controllers had service accounts of their own (useServiceAccountCredentials)
+	revoked  bool          // nothing more is written by it
 	shadow   bool          // its writers are those of the live one
 	versions map[string]*controller.Version
 	readings map[string]*reading
+	made     []*slot // of controllers that had none; the plugin has them once it runs
 }
 
 // loadChosen loads the chosen plugins before the manager runs. One that isn't built in and can't be loaded is left out.
@@ -69,7 +73,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 	for i, c := range chosen {
 		h, g, err := all[i].hosted, all[i].generation, all[i].err
 		if err == nil {
-			err = h.makeVersions(k, g)
+			err = h.makeVersions(k, g, true)
 		}
 		switch {
 		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
@@ -111,25 +115,33 @@ func (h *hosted) noteBroken(why error) {
 // install makes a generation the present one of a plugin's slots before they run.
 func (h *hosted) install(g *generation) {
 	h.present, h.loaded = g, time.Now()
+	h.putMade(g)
 	for _, s := range h.slots.all() {
 		s.setReading(g.readings[s.Name()], g.loaded.Missing)
 	}
 }
 
-// load makes a generation, and begins what its versions read. Controllers that the plugin hasn't had get a
-// slot, which doesn't run yet.
-func (h *hosted) load(ctx context.Context, k *config.Configuration, c *choice) (*generation,
-	error) {
+// putMade gives the plugin the slots that were made for a generation.
+func (h *hosted) putMade(g *generation) {
+	for _, s := range g.made {
+		h.slots.put(s)
+	}
+	g.made = nil
+}
+
+// load makes a generation, and begins what its versions read. What they read wakes keys of its controllers if it is to
+// run at once.
+func (h *hosted) load(ctx context.Context, k *config.Configuration, c *choice, wakes bool) (*generation, error) {
 	g, err := h.m.loader.open(ctx, k, c, h.limits)
 	if err != nil {
 		return nil, err
 	}
-	return g, h.makeVersions(k, g)
+	return g, h.makeVersions(k, g, wakes)
 }
 
-// makeVersions makes a generation's versions. After an error the generation is closed.
-func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error) {
-	var made []*slot
+// makeVersions makes a generation's versions, and slots for controllers that the plugin hasn't had. After an error the
+// generation is closed.
+func (h *hosted) makeVersions(k *config.Configuration, g *generation, wakes bool) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("plugin %s: %w", g.Name, err), g.close())
@@ -159,15 +171,15 @@ func (h *hosted) makeVersions(k *config.Configuration, g *generation) (err error
 		g.versions[manifest.Name] = v
 		if s == nil {
 			s = h.newSlot(k, v)
-			made = append(made, s)
+			g.made = append(g.made, s)
 		}
-		if g.readings[manifest.Name], err = h.beginReading(s, v); err != nil {
+		woken := s
+		if !wakes {
+			woken = nil
+		}
+		if g.readings[manifest.Name], err = h.beginReading(woken, v); err != nil {
 			return err
 		}
-	}
-
-	for _, s := range made {
-		h.slots.put(s)
 	}
 	return nil
 }
@@ -193,12 +205,16 @@ func (h *hosted) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error
+	if h.next != nil {
+		h.next.drop()
+		errs = append(errs, h.next.close())
+	}
 	for _, g := range []*generation{h.before, h.present} {
 		if g != nil {
 			errs = append(errs, g.close())
 		}
 	}
-	h.before, h.present = nil, nil
+	h.before, h.present, h.next = nil, nil, nil
 	h.limits.close()
 	return errors.Join(errs...)
 }

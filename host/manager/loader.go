@@ -106,7 +106,8 @@ func (l *loader) open(ctx context.Context, k *config.Configuration, c *choice, b
 		l.trimmer.Ask()
 	}
 
-	g := &generation{choice: c, settings: k.Plugin(c.Name), versions: map[string]*controller.Version{},
+	g := &generation{choice: c, settings: k.Plugin(c.Name), accounts: k.UseServiceAccountCredentials,
+		versions: map[string]*controller.Version{},
 		readings: map[string]*reading{}}
 	g.loaded, err = plugins.Open(ctx, c.Plugin, o, l.settings(k, c))
 	return g, record.NewVeil(private).Error(err)

@@ -218,30 +218,46 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 	for _, s := range h.slots.all() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
-	changed, err := h.exchange(ctx, k, c)
-	if err != nil && c.Digest != h.present.Digest {
-		// The module that runs goes on, but as it is configured now.
-		present, failed := h.m.loader.rechoose(k, h.present.choice, c.list)
-		if failed == nil {
-			changed, failed = h.exchange(ctx, k, present)
+	waited := h.next
+	changed, err := h.exchange(ctx, k, c, true)
+	if err != nil || h.next != nil && h.next != waited {
+		adapted, failed := h.adapt(ctx, k, c)
+		changed = changed || adapted
+		if err != nil {
+			err = errors.Join(err, failed)
 		}
-		err = errors.Join(err, failed)
-	}
-
-	if err != nil && h.present.rights != c.rights {
-		// Whatever is wrong with its settings or limits, it goes on with those that it had, but with no other rights than
-		// those of now.
-		narrower := withRights(k, h.present.settings)
-		present, failed := h.m.loader.rechoose(narrower, h.present.choice, c.list)
-		if failed == nil {
-			changed, failed = h.exchange(ctx, narrower, present)
-		}
-		err = errors.Join(err, failed)
 	}
 	if h.limits.setBounds(k.Plugin(c.Name), h.present) {
 		h.wake(h.present)
 	}
 	return changed, errors.Join(err, h.applyShadow(ctx, k))
+}
+
+// adapt has the module that runs go on as it is configured now, if it can: another one was asked for, which can't run,
+// or waits for its caches. Whatever is wrong with its settings or limits, it goes on with those that it had, but with no
+// other rights than those of now; and where not even that can be, it writes nothing more.
+func (h *hosted) adapt(ctx context.Context, k *config.Configuration, c *choice) (changed bool, err error) {
+	try := func(k *config.Configuration) {
+		present, failed := h.m.loader.rechoose(k, h.present.choice, c.list)
+		done := false
+		if failed == nil {
+			done, failed = h.exchange(ctx, k, present, false)
+		}
+		changed, err = changed || done, errors.Join(err, failed)
+	}
+
+	if c.Digest != h.present.Digest {
+		try(k)
+	}
+	if h.present.rights != c.rights {
+		try(withRights(k, h.present.settings))
+	}
+	if h.narrows(k, c) && !h.present.revoked {
+		klog.InfoS("Plugin writes nothing until a version runs that has the rights of now", "plugin", h.name, "digest",
+			shortDigest(h.present.Digest))
+		h.present.revoke()
+	}
+	return changed, err
 }
 
 // withRights is a configuration with a plugin as it was configured before, and its present rights.
@@ -254,12 +270,23 @@ func withRights(k *config.Configuration, p config.Plugin) *config.Configuration 
 	return &other
 }
 
-// exchange brings a plugin's next generation, unless it runs already; false: what ran runs on.
-func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choice) (bool, error) {
-	same, tried := h.present.fingerprint() == c.fingerprint(), h.tried.get(c.fingerprint())
+// exchange brings a plugin's next generation, unless it runs already or waits for its caches; false: what ran runs on.
+// One that may not wait leaves one that waits as it is.
+func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choice, mayWait bool) (bool, error) {
+	same := h.present.fingerprint() == c.fingerprint() && !h.present.revoked
+	tried := h.tried.get(c.fingerprint())
 	if c.Digest != h.present.Digest { // one that has failed its trial may run all the same, for want of another one
 		tried = cmp.Or(tried, h.tried.get(c.core))
 	}
+	if n := h.next; n != nil {
+		switch {
+		case n.fingerprint() == c.fingerprint(), mayWait && n.back && same:
+			return false, nil
+		case mayWait:
+			h.dropNext()
+		}
+	}
+
 	switch {
 	case same:
 		return false, nil
@@ -267,19 +294,19 @@ func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choic
 		return false, fmt.Errorf("plugin %s: %s failed before and isn't loaded again until it changes: %w", c.Name, c.Plugin,
 			tried)
 	}
-	if err := h.swap(ctx, k, c); err != nil {
+	changed, err := h.swap(ctx, k, c, mayWait)
+	if err != nil && !errors.Is(err, errUnfilled) {
 		h.m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
 		h.m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
 		h.tried.add(c.fingerprint(), err)
-		return false, err
 	}
-	return true, nil
+	return changed, err
 }
 
 // introduce adds a plugin while the manager runs.
 func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *choice) error {
 	h := newHosted(m, k, c.Name)
-	g, err := h.load(ctx, k, c)
+	g, err := h.load(ctx, k, c, true)
 	if err != nil {
 		h.limits.close()
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"k8s.io/klog/v2"
@@ -65,8 +66,35 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	h.mu.Lock()
 	h.shadow = g
 	h.mu.Unlock()
+	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest",
+		shortDigest(g.loaded.Digest))
+	if g.isFilled(h.m.stores) {
+		h.beginShadow(g)
+		return nil
+	}
+	readings := maps.Clone(g.readings)
+	h.m.slots.Go(func() {
+		for _, r := range readings {
+			if err := r.waitForCaches(h.m.work, h.m.stores); err != nil {
+				return
+			}
+		}
+		h.m.changing.Lock()
+		defer h.m.changing.Unlock()
+		if h.shadow == g && !h.m.closed {
+			h.beginShadow(g)
+		}
+	})
+	return nil
+}
+
+// beginShadow has a plugin's controllers ask the shadow, too. The caller holds changing.
+func (h *hosted) beginShadow(g *generation) {
 	for name, v := range g.versions {
 		s := h.slots.named(name)
+		if s == nil {
+			continue // it was ended meanwhile
+		}
 		synced, differ := h.m.metrics.ShadowSyncs.WithLabelValues(name), h.m.metrics.ShadowDifferences.WithLabelValues(name)
 		s.SetShadow(&controller.Shadow{Version: v, Compared: func(d *controller.Difference) {
 			synced.Inc()
@@ -80,10 +108,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 				"difference", strings.TrimSpace(d.Text[:min(len(d.Text), 1000)]))
 		}})
 	}
-	klog.InfoS("Plugin has a shadow", "plugin", h.name, "shadow", g.loaded.String(), "digest",
-		shortDigest(g.loaded.Digest))
 	h.wake(h.present)
-	return nil
 }
 
 // chooseShadow reads the module's manifest, and finds those of its controllers that run here.
@@ -146,13 +171,6 @@ func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *cho
 		}
 	}
 
-	filled, cancel := context.WithTimeout(ctx, fillMax)
-	defer cancel()
-	for name, r := range g.readings {
-		if err := r.waitForCaches(filled, h.m.stores); err != nil {
-			return nil, fmt.Errorf("controller %s: its caches can't be filled: %w", name, err)
-		}
-	}
 	return g, nil
 }
 

@@ -36,7 +36,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 
 	for _, h := range i.roster.all() {
 		h.mu.Lock()
-		g, before, shadow := h.present, h.before, h.shadow
+		g, before, shadow, next := h.present, h.before, h.shadow, h.next
 		if g == nil { // it is being removed
 			h.mu.Unlock()
 			continue
@@ -52,6 +52,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 		if before != nil {
 			p.Trial, p.Before = true, before.loaded.Digest
 		}
+		p.Next = next.status(i.stores)
 		if shadow != nil {
 			p.Shadow = shadow.loaded.Digest
 		}

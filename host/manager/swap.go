@@ -3,7 +3,6 @@ package manager
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -13,28 +12,34 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// fillMax is how long a new version may take to get its caches before the old one is kept.
-const fillMax = time.Minute
+// swap brings a generation that is to take the place of a plugin's present one: at once where the caches have what it
+// reads, and otherwise once they have, if it may wait. It reports whether it has taken it. The caller holds changing.
+func (h *hosted) swap(ctx context.Context, k *config.Configuration, c *choice, mayWait bool) (bool, error) {
+	g, err := h.load(ctx, k, c, false)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case g.isFilled(h.m.stores):
+		h.replace(g)
+		return true, nil
+	case !mayWait:
+		return false, errors.Join(errUnfilled, g.close())
+	}
+	h.await(&next{generation: g, take: func() { h.replace(g) }})
+	return false, nil
+}
 
-// swap replaces a plugin's generation while its controllers run. Another module is on trial; the same one
-// under another configuration isn't, for that is the operator's word: it goes on with the trial that it is on, if any.
-// The caller holds changing.
-func (h *hosted) swap(ctx context.Context, k *config.Configuration, c *choice) error {
-	same := c.Digest == h.present.Digest
+// replace puts a generation in the place of a plugin's present one while its controllers run. Another module is on
+// trial; the same one under another configuration isn't, for that is the operator's word: it goes on with the trial that
+// it is on, if any. The caller holds changing.
+func (h *hosted) replace(next *generation) {
+	same := next.Digest == h.present.Digest
 	if !same {
 		h.settle() // there is room for one to fall back on
 	}
 
-	next, err := h.load(ctx, k, c)
-	if err != nil {
-		return err
-	}
-
-	if err := next.fill(ctx, h.m.stores); err != nil {
-		h.slots.without(h.present.versions)
-		return errors.Join(fmt.Errorf("plugin %s: %w", c.Name, err), next.close())
-	}
-
+	h.restore(next)
 	was, before, t := h.present, h.before, h.trial
 	if !same {
 		before, t = was, &trial{left: trialSyncs, over: make(chan error, 1)}
@@ -42,43 +47,28 @@ func (h *hosted) swap(ctx context.Context, k *config.Configuration, c *choice) e
 
 	h.switchTo(next, t, before)
 	if same {
-		klog.InfoS("Plugin has another configuration", "plugin", c.Name, "digest", shortDigest(next.Digest))
-		h.m.metrics.Swaps.WithLabelValues(c.Name, "reconfigured").Inc()
-		h.m.history.add(c.Name, state.SwapReconfigured, was.choice, next.choice, nil)
+		klog.InfoS("Plugin has another configuration", "plugin", h.name, "digest", shortDigest(next.Digest))
+		h.m.metrics.Swaps.WithLabelValues(h.name, "reconfigured").Inc()
+		h.m.history.add(h.name, state.SwapReconfigured, was.choice, next.choice, nil)
 		if was.rights != next.rights { // nothing more is written by the old ones
 			was.revoke()
 		}
-		h.m.slots.Go(func() { h.drain(was) })
-		return nil
+		h.drainLater(was)
+		return
 	}
 
-	klog.InfoS("Plugin was replaced", "plugin", c.Name, "from", shortDigest(was.Digest), "to", shortDigest(next.Digest),
+	klog.InfoS("Plugin was replaced", "plugin", h.name, "from", shortDigest(was.Digest), "to", shortDigest(next.Digest),
 		"origin", next.loaded.String())
 	h.mu.Lock()
 	h.before, h.trial = was, t
 	h.mu.Unlock()
-	h.m.history.add(c.Name, state.SwapOnTrial, was.choice, next.choice, nil)
+	h.m.history.add(h.name, state.SwapOnTrial, was.choice, next.choice, nil)
 	go h.awaitTrial(t)
-	return nil
-}
-
-// fill waits until the caches have what a generation reads.
-func (g *generation) fill(ctx context.Context, x *stores) error {
-	if len(g.loaded.Missing) > 0 {
-		return nil // it idles and doesn't need them
-	}
-	ctx, cancel := context.WithTimeout(ctx, fillMax)
-	defer cancel()
-	for name, r := range g.readings {
-		if err := r.waitForCaches(ctx, x); err != nil {
-			return fmt.Errorf("controller %s: the new version's caches can't be filled: %w", name, err)
-		}
-	}
-	return nil
 }
 
 // revoke has the syncs in flight of a generation write nothing more; their keys are synced again.
 func (g *generation) revoke() {
+	g.revoked = true
 	for _, v := range g.versions {
 		v.Writer.Revoke()
 	}
@@ -123,6 +113,9 @@ func (h *hosted) wake(g *generation) {
 		}
 	}
 }
+
+// drainLater frees a generation once its last sync in flight has ended; nobody waits for that.
+func (h *hosted) drainLater(old *generation) { h.m.slots.Go(func() { h.drain(old) }) }
 
 // drain frees a generation once its last sync in flight has ended.
 func (h *hosted) drain(old *generation) {

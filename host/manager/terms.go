@@ -162,12 +162,12 @@ func (h *hosted) reread(s *slot, all ...*generation) error {
 	return nil
 }
 
-// beginReading begins what a version of a slot reads.
+// beginReading begins what a version of a slot reads; without one its events wake nothing.
 func (h *hosted) beginReading(s *slot, v *controller.Version) (*reading, error) {
 	switch g := h.m.leaders.groupOf(v.Manifest); {
-	case g == nil || g.work != nil:
+	case s != nil && (g == nil || g.work != nil):
 		return h.m.stores.beginReading(s.Controller, v)
-	case !h.m.leaders.isColdStandby():
+	case g == nil || g.work != nil || !h.m.leaders.isColdStandby():
 		return h.m.stores.beginReading(nil, v)
 	}
 	return &reading{denied: v.Plan.Denied()}, nil

@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -101,7 +100,7 @@ func (h *hosted) settle() {
 	if old := h.takeFallback(); old != nil {
 		h.m.metrics.Swaps.WithLabelValues(h.name, "ok").Inc() // the next one may come before its trial is over
 		h.m.history.noteTrialEnd(h.name, state.SwapOK, nil)
-		h.drain(old)
+		h.drainLater(old)
 	}
 }
 
@@ -123,18 +122,32 @@ func (h *hosted) takeFallback() *generation {
 // rollBack puts the module before back, under the present configuration; what the failed one still answers is dropped,
 // and its keys synced again.
 func (h *hosted) rollBack(failed error) {
-	old, g := h.takeFallback(), h.present
-	h.tried.add(g.core, failed)
+	old := h.takeFallback()
+	h.tried.add(h.present.core, failed)
 	back, err := h.asConfigured(old)
 	if err != nil {
-		klog.ErrorS(err, "Plugin failed its trial but stays: the previous version can't run with the present configuration", "plugin", h.name, "failed", failed, "digest", shortDigest(g.Digest))
+		klog.ErrorS(err, "Plugin failed its trial but stays: the previous version can't run with the present configuration", "plugin", h.name, "failed", failed, "digest",
+			shortDigest(h.present.Digest))
 		h.m.metrics.Swaps.WithLabelValues(h.name, "failed").Inc()
 		h.m.history.noteTrialEnd(h.name, state.SwapStays,
 			fmt.Errorf("%w; but the previous version can't run with the present configuration: %w", failed, err))
-		h.drain(old)
+		h.drainLater(old)
 		return
 	}
 
+	if back != old {
+		h.drainLater(old)
+	}
+	if back.isFilled(h.m.stores) {
+		h.putBack(back, failed)
+		return
+	}
+	h.await(&next{generation: back, back: true, take: func() { h.putBack(back, failed) }})
+}
+
+// putBack puts the module before in the place of the present one, which has failed its trial.
+func (h *hosted) putBack(back *generation, failed error) {
+	g := h.present
 	klog.ErrorS(failed, "Plugin was rolled back: the new version failed its trial", "plugin", h.name, "from",
 		shortDigest(g.Digest), "to", shortDigest(back.Digest))
 	h.m.metrics.Swaps.WithLabelValues(h.name, "rolled-back").Inc()
@@ -142,10 +155,7 @@ func (h *hosted) rollBack(failed error) {
 	g.revoke()
 	h.restore(back)
 	h.switchTo(back, nil, nil)
-	h.drain(g)
-	if back != old {
-		h.drain(old)
-	}
+	h.drainLater(g)
 }
 
 // asConfigured returns a generation if it is as the present configuration would have it, and another one of its module
@@ -159,20 +169,13 @@ func (h *hosted) asConfigured(old *generation) (*generation, error) {
 	if c.fingerprint() == old.fingerprint() {
 		return old, nil
 	}
-	g, err := h.load(h.m.work, now.config, c)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.fill(h.m.work, h.m.stores); err != nil {
-		h.slots.without(h.present.versions)
-		return nil, errors.Join(err, g.close())
-	}
-	return g, nil
+	return h.load(h.m.work, now.config, c, false)
 }
 
 // restore makes slots for those controllers of a generation that have been ended since. What it reads wakes the keys of
 // the slots that there are now.
 func (h *hosted) restore(g *generation) {
+	h.putMade(g)
 	for name, v := range g.versions {
 		s := h.slots.named(name)
 		if s == nil {

@@ -13,6 +13,8 @@ type PluginStatus struct {
 	// Trial tells that the version may still be rolled back to Before.
 	Trial  bool   `json:"trial,omitempty"`
 	Before string `json:"before,omitempty"`
+	// Next is a version that takes the place of this one once its caches are filled.
+	Next *NextStatus `json:"next,omitempty"`
 	// Shadow is the digest of the plugin's shadow.
 	Shadow string `json:"shadow,omitempty"`
 	// Broken is why what the plugin's file holds now can't be used, with the file's path: what ran before goes on.
@@ -26,6 +28,15 @@ type PluginStatus struct {
 	Resting bool `json:"resting,omitempty"`
 	// Memory is what the plugin holds, of its budget.memory.
 	Memory Memory `json:"memory"`
+}
+
+// NextStatus is a version that waits for its caches.
+type NextStatus struct {
+	Version string    `json:"version"`
+	Digest  string    `json:"digest"`
+	Since   time.Time `json:"since"`
+	// Why says which controller's resource can't be read yet.
+	Why string `json:"why,omitempty"`
 }
 
 // How a swap ended.

@@ -64,7 +64,7 @@ func Troubles(s *Status) []Trouble {
 	}
 	all = append(append(all, s.heldUpKeys()...), s.endingNamespaces()...)
 	for i := range s.Plugins {
-		all = append(all, s.Plugins[i].troubles()...)
+		all = append(all, s.Plugins[i].troubles(s.Process.Now)...)
 	}
 
 	all = append(mergeTroubles(all), s.unattended()...)
@@ -174,7 +174,7 @@ func (s *Status) withoutUnlisted(c *ControllerStatus, u *Unlisted) Trouble {
 }
 
 // troubles are those of a plugin's versions.
-func (p *PluginStatus) troubles() (all []Trouble) {
+func (p *PluginStatus) troubles(now time.Time) (all []Trouble) {
 	if p.Broken != "" {
 		all = append(all, trouble(Bad, p.Name, "its file was rejected, the version before keeps running: "+p.Broken,
 			"Copy or build it again: it is looked at when it changes."))
@@ -183,6 +183,11 @@ func (p *PluginStatus) troubles() (all []Trouble) {
 		all = append(all, trouble(Warning, p.Name,
 			"it holds more than four fifths of its budget.memory: its syncs fail when that is used up",
 			"windlass get plugins -o json shows for what; raise plugins["+p.Name+"].budget.memory, or have it keep less."))
+	}
+	if n := p.Next; n != nil && now.Sub(n.Since) > startingMax {
+		all = append(all, trouble(Warning, p.Name, fmt.Sprintf("its next version (%s) waits for its caches since %s, the one "+
+			"before keeps running: %s", n.Version, n.Since.Format(time.RFC3339), n.Why),
+			"Mend what keeps the resource from being listed and watched; it takes over by itself then."))
 	}
 	for _, why := range p.Failed {
 		all = append(all, trouble(Warning, p.Name, "a version was tried and dropped: "+why,

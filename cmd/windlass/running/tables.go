@@ -137,6 +137,9 @@ func pluginsTable(s *state.Status, wide bool) table {
 		if p.Shadow != "" {
 			states = append(states, "shadow "+shortDigest(p.Shadow))
 		}
+		if n := p.Next; n != nil {
+			states = append(states, "next "+shortDigest(n.Digest)+" waits for its caches: "+answer.Line(n.Why, 2*answer.LineMax))
+		}
 		if p.Broken != "" {
 			states = append(states, "its file can't be used: "+answer.Line(p.Broken, 2*answer.LineMax))
 		}
