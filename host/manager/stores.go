@@ -65,7 +65,8 @@ func (x *stores) Store(r abi.Resource) views.Store {
 // reading is what one version of a controller reads.
 type reading struct {
 	needs  []views.Need
-	all    []*reader // of views over all resources
+	parts  map[abi.Resource]*cache.Reader // of those that it names
+	all    []*reader                      // of views over all resources
 	undo   []func()
 	denied []abi.Resource // by the grant: then it reads nothing at all
 }
@@ -80,11 +81,8 @@ func (r *reading) endReading() {
 
 // waitForCaches waits until the caches have all of it.
 func (r *reading) waitForCaches(ctx context.Context, x *stores) error {
-	for _, n := range r.needs {
-		if n.Resource == schema.Any {
-			continue
-		}
-		if err := x.cache.Wait(ctx, n.Resource); err != nil {
+	for _, part := range r.parts {
+		if err := part.Wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -119,7 +117,8 @@ func (x *stores) beginReading(c *controller.Controller, v *controller.Version) (
 	if denied := v.Plan.Denied(); len(denied) > 0 {
 		return &reading{denied: denied}, nil
 	}
-	r, current := &reading{needs: v.Plan.Needs()}, &currency{stores: x, named: map[abi.Resource]*cache.Reader{}}
+	r, current := &reading{needs: v.Plan.Needs(), parts: map[abi.Resource]*cache.Reader{}}, &currency{stores: x}
+	current.named = r.parts
 	defer func() {
 		if err != nil {
 			r.endReading()
@@ -141,7 +140,7 @@ func (x *stores) beginReading(c *controller.Controller, v *controller.Version) (
 				}
 				var part *cache.Reader
 				part, undo, err = x.subscribe(c, v, res, n, v.Manifest.CachesWhole(n.Resource), func() {})
-				current.named[n.Resource] = part
+				r.parts[n.Resource] = part
 			}
 		}
 		r.undo = append(r.undo, undo...)

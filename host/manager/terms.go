@@ -193,7 +193,7 @@ func (s *slot) readyToLead(x *stores) error {
 		return errStarting
 	}
 	for _, r := range reading.states(x) {
-		if !r.Synced && !apierrors.IsNotFound(r.Err) {
+		if part := reading.parts[r.Resource]; part != nil && !part.Current() && !apierrors.IsNotFound(r.Err) {
 			return errStarting
 		}
 	}
