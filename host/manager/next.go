@@ -1,0 +1,113 @@
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/state"
+)
+
+// next is a generation that is to take the place of a plugin's present one, and waits for its caches. What runs runs
+// on until then; nothing else waits for it.
+type next struct {
+	*generation
+	since time.Time
+	waits map[string]*reading // what it reads, by controller
+	drop  context.CancelFunc
+	// take has it take its place. The caller holds changing.
+	take func()
+	// back tells that it is the one before, which comes back.
+	back bool
+}
+
+// isFilled reports whether the caches have what a generation reads. It doesn't wait for them.
+func (g *generation) isFilled(x *stores) bool {
+	// one that lacks settings idles, and doesn't need them
+	return len(g.loaded.Missing) > 0 || unfilled(g.readings, x) == nil
+}
+
+// unfilled says which controller's caches lack something of what it reads.
+func unfilled(readings map[string]*reading, x *stores) error {
+	now, cancel := context.WithCancelCause(context.Background())
+	cancel(errUnfilled)
+	for _, name := range slices.Sorted(maps.Keys(readings)) {
+		if err := readings[name].waitForCaches(now, x); err != nil {
+			return fmt.Errorf("controller %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// errUnfilled is why a generation that may not wait doesn't run.
+var errUnfilled = errors.New("its caches aren't filled yet")
+
+// await has a generation take the present one's place once the caches have what it reads. It takes the place of one
+// that has waited before. The caller holds changing.
+func (h *hosted) await(n *next) {
+	h.dropNext()
+	ctx, cancel := context.WithCancel(h.m.work)
+	n.since, n.drop, n.waits = time.Now(), cancel, maps.Clone(n.readings)
+	h.setNext(n)
+	klog.InfoS("The plugin's next version waits for its caches", "plugin", h.name, "runs",
+		shortDigest(h.present.Digest), "next", shortDigest(n.Digest))
+	h.m.slots.Go(func() {
+		defer cancel()
+		for _, r := range n.waits {
+			if err := r.waitForCaches(ctx, h.m.stores); err != nil {
+				return // it was dropped
+			}
+		}
+		h.m.changing.Lock()
+		defer h.m.changing.Unlock()
+		if h.next != n || h.m.closed {
+			return
+		}
+		h.setNext(nil)
+		n.take()
+	})
+}
+
+func (h *hosted) setNext(n *next) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next = n
+}
+
+// dropNext gives up the generation that waits for its caches, if there is one. The caller holds changing.
+func (h *hosted) dropNext() {
+	n := h.next
+	if n == nil {
+		return
+	}
+	h.setNext(nil)
+	n.drop()
+	h.drainLater(n.generation)
+}
+
+// narrows reports whether the present generation may do anything that a choice of now may not.
+func (h *hosted) narrows(k *config.Configuration, c *choice) bool {
+	if h.present.rights == c.rights {
+		return false
+	}
+	now := k.Plugin(h.name)
+	return h.present.accounts != k.UseServiceAccountCredentials || config.Widens(&now, &h.present.settings)
+}
+
+// status says what the next generation waits for; nil: there is none.
+func (n *next) status(x *stores) *state.NextStatus {
+	if n == nil {
+		return nil
+	}
+	s := &state.NextStatus{Digest: n.Digest, Version: n.Manifest.Version, Since: n.since}
+	if err := unfilled(n.waits, x); err != nil {
+		s.Why = err.Error()
+	}
+	return s
+}
