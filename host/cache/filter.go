@@ -16,8 +16,9 @@ type Want struct {
 	// Indexers tell by what to find objects. Of an object that this reader doesn't keep, they may see less than the mask.
 	Indexers map[string]Indexer
 	// Current is called whenever the store has become current for the reader, see [Reader.Current]; nil: nobody has to
-	// know.
-	Current func()
+	// know. The first time late says whether others had begun to read the resource before: then handlers were told of
+	// objects and changes of which the store didn't have yet what the reader reads, and won't be told again.
+	Current func(late bool)
 }
 
 // Filter tells which objects a reader wants at all.

@@ -14,7 +14,8 @@ type Reader struct {
 	resource *resource
 	mask     *schema.Mask
 	filter   *Filter
-	became   func()
+	became   func(late bool)
+	late     bool // others read the resource before, and became hasn't been called yet; guarded by the resource's mu
 	current  atomic.Bool
 	doubted  bool      // guarded, as the next two, by the resource's mu
 	expired  bool      // until the resource is listed again
@@ -83,7 +84,8 @@ func (r *resource) updateReaders() {
 		}
 		r.wakeWaiting()
 		if x.became != nil {
-			go x.became()
+			go x.became(x.late)
+			x.late = false
 		}
 	}
 }

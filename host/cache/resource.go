@@ -51,6 +51,7 @@ func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWa
 func (r *resource) declare(x *Reader, started context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	x.late = r.feed != nil
 	if !r.wanted.coversReader(x.mask, x.filter) {
 		next := r.wanted.withReader(x.mask, x.filter)
 		if started != nil {

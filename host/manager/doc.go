@@ -6,7 +6,7 @@
 //
 //	choose    the configuration and what was found say that it is to run, and of what (chooser)
 //	load      its module is verified, compiled and configured, its versions begin to read (loader)
-//	fill      the caches have what they read
+//	fill      the caches have what they read; what ran before runs on meanwhile (next)
 //	switch    the slots begin their syncs on the versions
 //	wake      all keys are synced anew
 //	try       a module that wasn't there before is on trial, while the one before stays loaded

@@ -138,7 +138,12 @@ func (x *monitors) subscribe(w *watched, r *reader) error {
 	if !r.v.Plan.Reads(w.Resource.Resource) {
 		return nil // the grant doesn't have it
 	}
-	part, undo, err := x.stores.subscribe(r.c, r.v, w.Resource, r.need, false, func() { x.replaceFilled(w) })
+	part, undo, err := x.stores.subscribe(r.c, r.v, w.Resource, r.need, false, func(late bool) {
+		x.replaceFilled(w)
+		if late && r.c != nil {
+			r.v.Plan.KeysFrom(x.stores, w.Resource.Resource, func(k abi.KeyRef) { r.c.Wake(k) })
+		}
+	})
 	w.undo[r] = undo
 	if err == nil {
 		w.parts[r] = part

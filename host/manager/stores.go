@@ -139,7 +139,7 @@ func (x *stores) beginReading(c *controller.Controller, v *controller.Version) (
 						"controller", v.Manifest.Name, "resource", n.Resource.String(), "namespaced", res.Namespaced)
 				}
 				var part *cache.Reader
-				part, undo, err = x.subscribe(c, v, res, n, v.Manifest.CachesWhole(n.Resource), func() {})
+				part, undo, err = x.subscribe(c, v, res, n, v.Manifest.CachesWhole(n.Resource), func(bool) {})
 				r.parts[n.Resource] = part
 			}
 		}
@@ -175,9 +175,9 @@ func (x *stores) namedResource(r abi.Resource) (*schema.Resource, error) {
 
 // subscribe declares to the cache what a need wants of a resource, which may be any of those that its views are over,
 // and routes the resource's events to the plan. undo ends it, in its order; it has to be used after an error as well.
-// filled is called when the store has become current.
+// filled is called when the store has become current; late is as in [cache.Want].
 func (x *stores) subscribe(c *controller.Controller, v *controller.Version, res *schema.Resource, n views.Need,
-	whole bool, filled func()) (part *cache.Reader, undo []func(), err error) {
+	whole bool, filled func(late bool)) (part *cache.Reader, undo []func(), err error) {
 	var mask *schema.Mask
 	if !whole {
 		if mask, err = n.Mask(res); err != nil {
@@ -186,8 +186,8 @@ func (x *stores) subscribe(c *controller.Controller, v *controller.Version, res 
 	}
 
 	name := res.Resource
-	want := cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers, Current: func() {
-		filled()
+	want := cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers, Current: func(late bool) {
+		filled(late)
 		if c != nil {
 			c.Freed()
 		}

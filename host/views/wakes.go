@@ -302,6 +302,22 @@ func (p *Plan) Keys(w World, f func(abi.KeyRef)) {
 
 // KeysOf is Keys for those that are wanted alone; nothing is kept of the others meanwhile.
 func (p *Plan) KeysOf(w World, wanted func(abi.KeyRef) bool, f func(abi.KeyRef)) {
+	p.keysOf(w, func(v *view) abi.Resource { return v.Resource }, wanted, f)
+}
+
+// KeysFrom is Keys for those alone that objects of one resource walk back to.
+func (p *Plan) KeysFrom(w World, r abi.Resource, f func(abi.KeyRef)) {
+	from := func(v *view) abi.Resource {
+		if v.Resource == r || v.Resource == schema.Any {
+			return r
+		}
+		return abi.Resource{}
+	}
+	p.keysOf(w, from, func(abi.KeyRef) bool { return true }, f)
+}
+
+// keysOf calls f for each wanted key that an object walks back to: of each view those of the resource that from tells.
+func (p *Plan) keysOf(w World, from func(*view) abi.Resource, wanted func(abi.KeyRef) bool, f func(abi.KeyRef)) {
 	if p.key.Single {
 		if k := (abi.KeyRef{}); wanted(k) {
 			f(k)
@@ -317,7 +333,11 @@ func (p *Plan) KeysOf(w World, wanted func(abi.KeyRef) bool, f func(abi.KeyRef))
 		if v.quietAll || v.quietOn&onStart != 0 || v.Lazy || v.unjoined() && !v.isKeyView(p) {
 			continue // those that wake everyone add nothing to the objects of the key view
 		}
-		for _, o := range w.Store(v.Resource).List() {
+		r := from(v)
+		if r == (abi.Resource{}) {
+			continue
+		}
+		for _, o := range w.Store(r).List() {
 			keys = p.walkToKeys(s, w, v, o, keys[:0])
 			for _, k := range keys {
 				if _, ok := seen[k]; !ok && wanted(k) {
