@@ -155,6 +155,13 @@ func TestKindsOfEventsThatAreQuiet(t *testing.T) {
 	if !slices.Equal(keys, []abi.KeyRef{key}) {
 		t.Errorf("keys at start are %v", keys)
 	}
+	for r, want := range map[abi.Resource]int{endpoints: 1, services: 0} {
+		n := 0
+		p.KeysFrom(w, r, func(abi.KeyRef) { n++ })
+		if n != want {
+			t.Errorf("%d keys come from %s, want %d", n, r, want)
+		}
+	}
 
 	changed := old.DeepCopy()
 	changed.Subsets = []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "1.1.1.1"}}}}
