@@ -180,6 +180,9 @@ func (w *Writer) refuseRevoked(r *apiserver.Request) error {
 // sendWrite sends a write and counts it. Where its end isn't known in the end, what it is recognised by stays with the
 // key.
 func (s *Session) sendWrite(ctx context.Context, e *abi.Effect, r *apiserver.Request, m *mark) (answer, error) {
+	if err := s.w.refuseRevoked(r); err != nil {
+		return answer{}, err
+	}
 	if e.DryRun {
 		r.Once = true
 		a, err := s.w.send(ctx, r, s.again)
