@@ -23,6 +23,7 @@ import (
 type chooser struct {
 	given   []plugins.Source // nil: those of the configuration
 	finder  plugins.Finder
+	folder  *plugins.Watched // that of the configuration; by who holds manager.changing
 	source  *oci.Source
 	shadows *oci.Source // of their images
 	leaders *leaders
@@ -63,7 +64,10 @@ func (x *chooser) sources(k *config.Configuration) []plugins.Source {
 	}
 	all := []plugins.Source{plugins.Builtin{}}
 	if k.PluginFolder != "" {
-		all = append(all, plugins.Folder(k.PluginFolder))
+		if x.folder == nil || x.folder.Folder != plugins.Folder(k.PluginFolder) {
+			x.folder = plugins.NewWatched(k.PluginFolder)
+		}
+		all = append(all, x.folder)
 	}
 	return all
 }

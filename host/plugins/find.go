@@ -115,7 +115,11 @@ func checkDuplicate(all []Found, f Found) error {
 // unambiguous rejects plugins whose controllers have a name that another plugin's has. Those come first that have the
 // better claim: a new file takes nothing from what is built in, is configured, or was there before.
 func (s *search) unambiguous(all []Found) (kept []Found) {
-	slices.SortStableFunc(all, func(a, b Found) int { return s.claim(a) - s.claim(b) })
+	claims := map[*Plugin]int{}
+	for _, f := range all {
+		claims[f.Plugin] = s.claim(f)
+	}
+	slices.SortStableFunc(all, func(a, b Found) int { return claims[a.Plugin] - claims[b.Plugin] })
 	taken := map[string]Found{}
 	for len(all) > 0 {
 		f := all[0]

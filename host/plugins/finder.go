@@ -2,9 +2,9 @@ package plugins
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -19,6 +19,7 @@ type Finder struct {
 	mu    sync.Mutex
 	known map[string]*abi.Manifest // by digest
 	taken map[string]Found         // by origin; none of the built-in ones
+	in    map[string][]Found       // the same by folder, in the order of their origins
 }
 
 // Find returns the plugins of all sources, as [Find] does, with those that stand in for files that can't be used.
@@ -33,7 +34,7 @@ func (f *Finder) Find(ctx context.Context, k *config.Configuration, sources ...S
 	}}
 	all, problems := s.findPlugins(ctx, sources)
 
-	taken := map[string]Found{}
+	taken, in := map[string]Found{}, map[string][]Found{}
 	for _, x := range all {
 		seen[x.Digest] = x.Manifest
 		if x.Broken, x.Replaces = nil, nil; x.Origin != OriginBuiltin {
@@ -42,7 +43,10 @@ func (f *Finder) Find(ctx context.Context, k *config.Configuration, sources ...S
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.known, f.taken = seen, taken
+	for _, origin := range slices.Sorted(maps.Keys(taken)) {
+		in[filepath.Dir(origin)] = append(in[filepath.Dir(origin)], taken[origin])
+	}
+	f.known, f.taken, f.in = seen, taken, in
 	return all, problems
 }
 
@@ -50,13 +54,10 @@ func (f *Finder) Find(ctx context.Context, k *config.Configuration, sources ...S
 func (f *Finder) takenBefore(origin string) (all []Found) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, x := range f.taken {
-		if x.Origin == origin || filepath.Dir(x.Origin) == filepath.Clean(origin) {
-			all = append(all, x)
-		}
+	if x, ok := f.taken[origin]; ok {
+		return []Found{x}
 	}
-	slices.SortFunc(all, func(a, b Found) int { return strings.Compare(a.Origin, b.Origin) })
-	return all
+	return slices.Clone(f.in[filepath.Clean(origin)])
 }
 
 // Read returns one module's manifest.

@@ -94,7 +94,10 @@ var builtIns = sync.OnceValue(func() map[string]*Plugin {
 type Folder string
 
 // Modules reads the folder's modules.
-func (f Folder) Modules() (all []*Plugin, errs []error) {
+func (f Folder) Modules() ([]*Plugin, []error) { return f.modules(File) }
+
+// modules returns the modules that read makes of the folder's files, by their paths.
+func (f Folder) modules(read func(path string) (*Plugin, error)) (all []*Plugin, errs []error) {
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
 		return []*Plugin{unreadable(string(f), fmt.Errorf("plugin folder: %w", err))}, nil
@@ -105,14 +108,16 @@ func (f Folder) Modules() (all []*Plugin, errs []error) {
 			continue
 		}
 		path := filepath.Join(string(f), e.Name())
-		p, err := File(path)
+		p, err := read(path)
 		if err != nil {
 			if _, gone := os.Lstat(path); errors.Is(gone, fs.ErrNotExist) {
 				continue // it was removed meanwhile
 			}
 			p = unreadable(path, err)
 		}
-		p.File = e.Name()
+		if p.File == "" { // it may be known from the last look
+			p.File = e.Name()
+		}
 		all = append(all, p)
 	}
 	return all, nil
