@@ -136,12 +136,13 @@ func New(o Options, v *Version) *Controller {
 	}
 	c.turns = newTurns()
 	c.waits = newWaits(o.Tracer, c.turns)
+	ticks := newTicks(c.waits, func() bool { return c.Syncing() > 0 })
 	c.limiter = workqueue.NewTypedMaxOfRateLimiter(newBackoff(base, most),
 		&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(10, 100)})
 	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(c.limiter,
 		workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
 			workqueue.TypedDelayingQueueConfig[Key]{Name: name,
-				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: c.waits})})})
+				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: ticks, Clock: ticks})})})
 	return c
 }
 

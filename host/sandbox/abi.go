@@ -145,12 +145,15 @@ func checkABI(m *rewrite.Module, o *Options) error {
 	return nil
 }
 
-// defineImports puts into the runtime the modules that the plugin imports.
+// defineImports puts into the runtime what the plugin imports.
 func (m *Module) defineImports(ctx context.Context, parsed *rewrite.Module) error {
 	modules := map[string]map[string]hostFunction{rewrite.MeterModule: meterFunctions}
 	for _, im := range parsed.Imports {
 		if modules[im.Module] == nil {
-			modules[im.Module] = m.options.available(im.Module)
+			modules[im.Module] = map[string]hostFunction{}
+		}
+		if f, ok := m.options.available(im.Module)[im.Name]; ok {
+			modules[im.Module][im.Name] = f
 		}
 	}
 	for name, functions := range modules {
@@ -161,7 +164,11 @@ func (m *Module) defineImports(ctx context.Context, parsed *rewrite.Module) erro
 				f.guarded(full, ctx.Value(instanceKey{}).(*instance), stack)
 			}), []api.ValueType(f.typ.Params), []api.ValueType(f.typ.Results)).Export(export)
 		}
-		if _, err := b.Instantiate(ctx); err != nil {
+		compiled, err := b.Compile(ctx)
+		if err == nil {
+			_, err = m.runtime.InstantiateModule(ctx, compiled, newModuleConfig())
+		}
+		if err != nil {
 			return fmt.Errorf("defining module %s: %w", name, err)
 		}
 	}
