@@ -206,6 +206,8 @@ func (i *inspector) whyAbsent(c catalogued) (why, message string) {
 		message = "is turned off by --controllers"
 	case i.leaders.isColdStandby() && !i.leaders.leadsFor(c.name):
 		return "Standby", "another process holds its Lease"
+	case i.coming.hasController(c.name):
+		return state.Loading, errComing.Error()
 	default:
 		return state.LeftOut, "its plugin couldn't be loaded"
 	}

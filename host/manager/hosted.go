@@ -51,7 +51,7 @@ type generation struct {
 	made     []*slot // of controllers that had none; the plugin has them once it runs
 }
 
-// loadChosen loads the chosen plugins before the manager runs. One that isn't built in and can't be loaded is left out.
+// loadChosen loads the plugins that the manager begins with.
 func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chosen []*choice) error {
 	type opened struct {
 		*hosted
@@ -75,13 +75,7 @@ func (m *manager) loadChosen(ctx context.Context, k *config.Configuration, chose
 		if err == nil {
 			err = h.makeVersions(k, g, true)
 		}
-		switch {
-		case err != nil && c.Origin != plugins.OriginBuiltin && ctx.Err() == nil:
-			klog.ErrorS(err, "Plugin isn't loaded")
-			h.limits.close()
-			m.chooser.leaveOut(err)
-			continue
-		case err != nil:
+		if err != nil {
 			for _, o := range all[i+1:] {
 				if o.err == nil {
 					err = errors.Join(err, o.generation.close())

@@ -34,6 +34,7 @@ type inspector struct {
 	applied    *atomic.Pointer[applied]
 	chooser    *chooser
 	roster     *roster
+	coming     *coming
 	leaders    *leaders
 	stores     *stores
 	recordings *recordings
@@ -83,6 +84,9 @@ func (i *inspector) healthChecks() (all []server.Check) {
 
 // readyChecks returns what the process still waits for.
 func (i *inspector) readyChecks() (all []server.Check) {
+	for _, c := range i.coming.list() {
+		all = append(all, server.Check{Name: "loaded-" + c.Name, Check: func() error { return errComing }})
+	}
 	for _, s := range i.roster.slots() {
 		all = append(all, server.Check{Name: "started-" + s.Name(), Check: func() error {
 			if i.leaders.standsBy(s) {

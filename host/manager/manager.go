@@ -67,6 +67,7 @@ type manager struct {
 	recordings *recordings
 	chooser    *chooser
 	roster     *roster
+	coming     *coming
 	history    history
 	refusal    *refusal
 	inspector  *inspector
@@ -105,7 +106,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 	}
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
 		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
-		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}}
+		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}, coming: &coming{}}
 	m.started = c
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
@@ -136,8 +137,9 @@ func (m *manager) run(told context.Context) error {
 	held, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	m.held = held
+	first, then := split(chosen)
 	if m.begun = !m.leaders.isColdStandby(); m.begun {
-		if err := m.loadChosen(ctx, c, chosen); err != nil {
+		if err := m.loadChosen(ctx, c, first); err != nil {
 			return errors.Join(err, m.close())
 		}
 	}
@@ -168,7 +170,7 @@ func (m *manager) run(told context.Context) error {
 	all.Go(func() { m.stores.monitors.explainUnlisted(held) })
 	all.Go(func() { m.trimmer.Run(held) })
 
-	m.startUnled(ctx, c)
+	m.startUnled(ctx, c, then)
 	var contending sync.WaitGroup
 	contending.Go(func() {
 		m.leaders.contend(ctx, m.runGroup)
@@ -234,7 +236,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	}
 
 	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
-		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, leaders: m.leaders, stores: m.stores,
+		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, coming: m.coming, leaders: m.leaders, stores: m.stores,
 		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory, started: m.started}
 	m.metrics.Look(m.inspector.scrape)
 	return chosen, metrics.RecordFeatures()

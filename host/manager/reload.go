@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -162,15 +161,19 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 			continue
 		}
 		h, done, err := m.roster.named(c.Name), true, error(nil)
-		if h == nil {
+		switch {
+		case h == nil && m.coming.awaits(c):
+			done = false
+		case h == nil:
 			err = m.introduce(ctx, k, c)
-		} else {
+		default:
 			done, err = h.reconcile(ctx, k, c)
 		}
 		changed = changed || done
 		errs = append(errs, err)
 	}
 
+	m.coming.keep(names)
 	for _, h := range m.roster.all() {
 		if !slices.Contains(names, h.name) {
 			h.remove()
@@ -311,22 +314,8 @@ func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *cho
 		h.limits.close()
 		return err
 	}
-	h.install(g)
-	m.roster.add(h)
 	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
 	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
-	h.noteBroken(c.Broken)
-	for _, s := range h.slots.all() {
-		m.startSlot(s)
-	}
-	all := slices.Collect(maps.Values(g.readings))
-	m.slots.Go(func() { // what is in the caches already makes no event
-		for _, r := range all {
-			if err := r.waitForCaches(m.work, m.stores); err != nil {
-				return
-			}
-		}
-		h.wake(g)
-	})
+	m.start(h, g)
 	return h.applyShadow(ctx, k)
 }

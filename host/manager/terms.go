@@ -17,12 +17,16 @@ import (
 	"github.com/windlass-dev/windlass/host/views"
 )
 
-// startUnled starts the controllers that need no Lease.
-func (m *manager) startUnled(ctx context.Context, k *config.Configuration) {
+// startUnled starts the controllers that need no Lease, and has the plugins that aren't built in come; a cold standby
+// has none yet.
+func (m *manager) startUnled(ctx context.Context, k *config.Configuration, then []*choice) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	m.startAll(nil)
 	m.shadeAll(ctx, k)
+	if m.begun {
+		m.beginComing(k, then)
+	}
 }
 
 // beginTerm starts a group's controllers; not begun: the term or the manager has ended before.
@@ -72,12 +76,14 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 		}
 		_, chosen, errs := m.keepFit(k, chosen)
 		m.refusal.note(errors.Join(errs...))
-		if err := m.loadChosen(m.work, k, chosen); err != nil {
+		first, then := split(chosen)
+		if err := m.loadChosen(m.work, k, first); err != nil {
 			return err
 		}
 		m.begun = true
 		m.startAll(g)
 		m.shadeAll(ctx, k)
+		m.beginComing(k, then)
 		return nil
 	}
 

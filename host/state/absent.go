@@ -6,6 +6,7 @@ import "time"
 const (
 	NotBuilt = "NotBuilt" // kube-controller-manager has it, and no plugin that is here does
 	Disabled = "Disabled" // --controllers doesn't turn it on
+	Loading  = "Loading"  // its plugin isn't built in, and is being compiled
 	LeftOut  = "LeftOut"  // its plugin couldn't be loaded: Status.LeftOut says why
 )
 

@@ -195,7 +195,7 @@ func absentStates(all []state.Absent) string {
 	}
 	var states []string
 	for _, x := range []struct{ state, words string }{{state.NotBuilt, "not built yet"}, {state.Disabled, "disabled"},
-		{state.LeftOut, "left out"}, {"Standby", "standby"}} {
+		{state.Loading, "loading"}, {state.LeftOut, "left out"}, {"Standby", "standby"}} {
 		if n := by[x.state]; n > 0 {
 			states = append(states, fmt.Sprintf("%d %s", n, x.words))
 		}
