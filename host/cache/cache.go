@@ -235,9 +235,7 @@ func (c *Cache) allResources() []*resource {
 	for _, r := range c.resources {
 		all = append(all, r)
 	}
-	slices.SortFunc(all, func(a, b *resource) int {
-		return strings.Compare(a.name.String(), b.name.String())
-	})
+	slices.SortFunc(all, func(a, b *resource) int { return strings.Compare(a.id, b.id) })
 	return all
 }
 

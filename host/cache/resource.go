@@ -20,6 +20,7 @@ import (
 // changes in the order of the store.
 type resource struct {
 	name    abi.Resource
+	id      string // the name as a text, by which resources are sorted
 	message *schema.Message
 	store   *Store
 	source  func(*decoder) (clientcache.ListerWatcher, error)
@@ -41,7 +42,7 @@ type resource struct {
 }
 
 func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWatcher, error)) *resource {
-	r := &resource{name: s.Resource, message: s.Message, schema: s, source: source, told: new(atomic.Int64),
+	r := &resource{name: s.Resource, id: s.Resource.String(), message: s.Message, schema: s, source: source, told: new(atomic.Int64),
 		changed: make(chan struct{}), readers: map[*Reader]struct{}{}}
 	r.store = &Store{resource: r}
 	r.store.contents.Store(newContents(nil))
