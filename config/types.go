@@ -103,7 +103,7 @@ type Sandbox struct {
 	// Interpreter runs plugins in wazero's interpreter instead of compiling them: many times slower, the same results.
 	// Default: false.
 	Interpreter bool `json:"interpreter"`
-	// Rest is after how long without a sync a built-in plugin's code and the memory that its instances start from are
+	// Rest is after how long without a sync a plugin's code and the memory that its instances start from are
 	// released. The next sync loads them again, which takes some milliseconds. A duration from 1s; 0s means never.
 	// Default: 5m.
 	Rest metav1.Duration `json:"rest"`

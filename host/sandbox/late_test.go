@@ -129,7 +129,7 @@ func resting(t *testing.T, m *Module) bool {
 }
 
 // A module that nobody calls lets go of what it holds, and has the same settings when the next call comes; not so one
-// that is in a call, or whose code isn't at hand.
+// that is in a call.
 func TestRests(t *testing.T) {
 	folder := t.TempDir()
 	if err := Compile(t.Context(), guestModule(t, guests[0]), DefaultMemoryLimit, folder); err != nil {
@@ -196,23 +196,27 @@ func TestRests(t *testing.T) {
 	})
 }
 
-// What the child has compiled isn't let go of, for its code isn't kept: whoever calls it after a rest finds it loaded.
-func TestCompiledInTheChildStays(t *testing.T) {
+// What the child has compiled is let go of, too, and its code is at hand for the next call: no child compiles it again.
+func TestCompiledInTheChildRests(t *testing.T) {
 	m, err := Load(t.Context(), guestModule(t, guests[0]), Options{Name: "guest", Helpers: helpers, Untrusted: true,
 		Rest: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close(context.Background())
-	if !m.Precompiled() {
-		t.Fatal("not run on the code that the child has left")
+	if err := m.Configure(t.Context(), []byte("settings")); err != nil {
+		t.Fatal(err)
 	}
-	if m.presence.rest != nil {
-		t.Error("is to rest")
-	}
+	oneChild.Lock() // another one would wait for that
+	defer oneChild.Unlock()
 	for range 3 {
-		if _, _, err := syncOnce(m, []byte("s")); err != nil {
-			t.Error(err)
+		for m.rest(); !resting(t, m); m.rest() {
+		}
+		if got, _, err := syncOnce(m, []byte("s")); err != nil || string(got) != "\x01\x02\x00settings" {
+			t.Errorf("after a rest: %q, %v", got, err)
+		}
+		if !m.Precompiled() {
+			t.Error("compiled here")
 		}
 	}
 }

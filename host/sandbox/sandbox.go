@@ -86,8 +86,8 @@ type Options struct {
 	// the build has tried the rest. Settings are what it is configured with then.
 	Late     bool
 	Settings []byte
-	// Rest is after how long without a call a module with Code lets go of all that it holds: the next call loads it again.
-	// 0: never.
+	// Rest is after how long without a call a module with Code, or one that is Untrusted, lets go of all that it holds: the
+	// next call loads it again. 0: never.
 	Rest time.Duration
 	// Moved, where set, is called when a module has been loaded for a call, with how long that took, and when it has let
 	// go of what it holds.
@@ -155,6 +155,7 @@ type Module struct {
 	code     *code // nil where this process compiles the module
 
 	precompiled bool
+	kept        fs.FS // the child's native code, compressed, for when the module is loaded again; nil: none is kept
 	presence    presence
 
 	base      *baseline                // after _initialize
@@ -248,7 +249,7 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 
 	config := runtimeConfig(options.Interpreter, m.limit)
 	if !options.Interpreter && (options.Untrusted || options.Code != nil) {
-		m.code, err = newCode(options.Code)
+		m.code, err = newCode(m.givenCode())
 		switch {
 		case err == nil:
 			defer m.code.removeFolder()
@@ -262,9 +263,9 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 	}
 
 	switch {
-	case options.Untrusted:
+	case options.Untrusted && m.kept == nil:
 		err = m.compileInChild(ctx, wasm)
-	case options.Code == nil:
+	case !options.Untrusted && options.Code == nil:
 		err = validate(ctx, parsed.Delivered(), m.limit)
 	}
 
@@ -287,6 +288,9 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 		if err != nil {
 			return err
 		}
+	}
+	if err := m.keepCode(); err != nil {
+		return err
 	}
 	if err := m.startFirst(ctx); err != nil {
 		return err
