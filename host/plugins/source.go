@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -180,5 +181,5 @@ func readAtMost(path string, most int64) ([]byte, error) {
 	if int64(len(b)) > most {
 		return nil, errTooLarge
 	}
-	return b, nil
+	return bytes.Clone(b), nil // it is kept, and has room for more
 }
