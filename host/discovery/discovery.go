@@ -80,8 +80,7 @@ func (c *Client) Unknown() []abi.DiscoveryFailure {
 // listed, it is another one.
 func (c *Client) Kind(ctx context.Context, apiVersion, kind string) (abi.APIResource, error) {
 	return c.findResource(ctx, apiVersion, "kind "+apiVersion+" "+kind, func(l *listing) (abi.APIResource, bool) {
-		r, ok := l.kinds[gvk{apiVersion, kind}]
-		return r, ok
+		return l.ofKind(gvk{apiVersion, kind})
 	})
 }
 

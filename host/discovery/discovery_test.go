@@ -81,6 +81,9 @@ func TestOnCluster(t *testing.T) {
 			!slices.Contains(r.Verbs, "get") {
 			t.Errorf("%s %s: %+v %v", apiVersion, want.Kind, r, err)
 		}
+		if r, err := c.Kind(ctx, apiVersion, strings.ToLower(want.Kind)); err != nil || r.Resource != want.Resource {
+			t.Errorf("%s %s in lower case: %+v %v", apiVersion, want.Kind, r, err)
+		}
 	}
 	once := requests.Load()
 	if r, err := c.Resource(ctx, abi.Resource{Version: "v1", Name: "pods"}); err != nil || r.Custom || r.Kind != "Pod" {

@@ -17,6 +17,7 @@ type listing struct {
 	at        time.Time
 	preferred []abi.APIResource
 	kinds     map[gvk]abi.APIResource
+	lower     map[gvk]abi.APIResource // by kinds in lower case
 	resources map[abi.Resource]abi.APIResource
 	failures  map[string]string // why, by group version
 }
@@ -28,7 +29,7 @@ type gvk struct{ apiVersion, kind string }
 
 func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList,
 	partly *discovery.ErrGroupDiscoveryFailed) *listing {
-	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, resources: map[abi.Resource]abi.APIResource{},
+	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, lower: map[gvk]abi.APIResource{}, resources: map[abi.Resource]abi.APIResource{},
 		failures: map[string]string{}}
 	if partly != nil {
 		for gv, err := range partly.Groups {
@@ -63,9 +64,27 @@ func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIReso
 
 func (l *listing) add(groupVersion string, r abi.Resource, a abi.APIResource) {
 	l.resources[r] = a
-	if k := (gvk{groupVersion, a.Kind}); l.kinds[k].Resource == "" {
+	l.addKind(groupVersion, a)
+}
+
+// addKind has a kind name the resource, unless it names one already, and in lower case, too, as for kubectl.
+func (l *listing) addKind(apiVersion string, a abi.APIResource) {
+	k, lower := gvk{apiVersion, a.Kind}, gvk{apiVersion, strings.ToLower(a.Kind)}
+	if l.kinds[k].Resource == "" {
 		l.kinds[k] = a
 	}
+	if l.lower[lower].Resource == "" {
+		l.lower[lower] = a
+	}
+}
+
+// ofKind returns the resource that a kind names: its own one first.
+func (l *listing) ofKind(k gvk) (abi.APIResource, bool) {
+	if a, ok := l.kinds[k]; ok {
+		return a, true
+	}
+	a, ok := l.lower[k]
+	return a, ok
 }
 
 // addPreferred takes each of the group's resources in the preferred version, or where that doesn't serve it, in the
@@ -90,9 +109,7 @@ func (l *listing) addPreferred(g *metav1.APIGroup, versions map[string][]abi.Res
 				taken[r.Name] = true
 				a := l.resources[r]
 				l.preferred = append(l.preferred, a)
-				if k := (gvk{g.Name + anyVersion, a.Kind}); l.kinds[k].Resource == "" {
-					l.kinds[k] = a
-				}
+				l.addKind(g.Name+anyVersion, a)
 			}
 		}
 	}
@@ -115,7 +132,7 @@ func (l *listing) keepUnlisted(old *listing) {
 			continue
 		}
 		if _, failed := l.failure(k.apiVersion); failed {
-			l.kinds[k] = a
+			l.addKind(k.apiVersion, a)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -245,4 +246,45 @@ func TestRightsThatCannotBeHadYet(t *testing.T) {
 	w.waits(g, g)
 	forbidden.Store(false)
 	w.runs(g, state.SwapReconfigured, state.SwapReconfigured)
+}
+
+// What waits while another version is rolled back is made anew: it was to go on from that one, which ends then.
+func TestWaitingVersionAndARollBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	allow := w.forbidServices()
+	first, third := greeter(t, "greeter", "first", ""), greeter(t, "greeter", "third", "", readingServices)
+	second := greeter(t, "greeter", "second", "")
+	w.place(first)
+	w.begin()
+	w.made("first")
+	w.place(second)
+	w.made("second")
+	w.place(third)
+	w.waits(second, third)
+
+	waiting := func() *generation {
+		w.m.changing.Lock()
+		defer w.m.changing.Unlock()
+		if n := w.m.roster.named("greeter").next; n != nil {
+			return n.generation
+		}
+		return nil
+	}
+	before := waiting()
+	w.m.changing.Lock()
+	h := w.m.roster.named("greeter")
+	if h.trial == nil {
+		t.Fatal("the second one isn't on trial any more")
+	}
+	h.rollBack(errors.New("the test says so"))
+	w.m.changing.Unlock()
+	w.look()
+	w.waits(first, third)
+	if now := waiting(); now == nil || now == before {
+		t.Errorf("%p waits, as before the roll-back: %p", now, before)
+	}
+	allow()
+	w.runs(third, state.SwapRolledBack, state.SwapOnTrial)
+	w.made("third")
 }

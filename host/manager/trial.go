@@ -138,6 +138,8 @@ func (h *hosted) rollBack(failed error) {
 	if back != old {
 		h.drainLater(old)
 	}
+	// what waits was made to go on from the one that goes: the next look makes it anew
+	h.dropNext()
 	if back.isFilled(h.m.stores) {
 		h.putBack(back, failed)
 		return

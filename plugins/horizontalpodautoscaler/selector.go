@@ -18,12 +18,11 @@ import (
 // the same pods.
 func (r *run) fetchPods() error {
 	r.selector = r.target.Status.Selector
-	if r.selector == "" {
+	selector, err := labels.Parse(r.selector)
+	if err == nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 { // of blanks, say
 		return r.unselected("SelectorRequired", "InvalidSelector", "selector is required",
 			"the HPA target's scale is missing a selector")
 	}
-
-	selector, err := labels.Parse(r.selector)
 	if err != nil {
 		message := "couldn't convert selector into a corresponding internal selector object: " + err.Error()
 		return r.unselected("InvalidSelector", "InvalidSelector", message, message)
