@@ -21,7 +21,7 @@ type ticks struct {
 	begun atomic.Int64 // keys
 	runs  atomic.Bool  // the timer
 	timer *time.Timer
-	last  int64 // begun at the last tick; used by the timer alone
+	last  atomic.Int64 // begun at the last tick
 }
 
 func newTicks(order workqueue.Queue[Key], busy func() bool) *ticks {
@@ -47,8 +47,8 @@ func (t *ticks) run() {
 // tick tells the queue, and goes on while there is something to tell: once more when all have ended.
 func (t *ticks) tick() {
 	t.runs.Store(false)
-	if begun := t.begun.Load(); begun != t.last || t.busy() {
-		t.last = begun
+	if begun := t.begun.Load(); begun != t.last.Load() || t.busy() {
+		t.last.Store(begun)
 		t.run()
 	}
 	select {
