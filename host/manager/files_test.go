@@ -113,6 +113,7 @@ func TestAConfiguredFileIsRemoved(t *testing.T) {
 	})
 	w.begin()
 	w.made("a")
+	w.made("b")
 
 	leftOut := func(s *state.Status) string { return strings.Join(s.LeftOut, " ") }
 	for workers, broken := range []bool{false, true} {
