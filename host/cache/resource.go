@@ -42,8 +42,8 @@ type resource struct {
 }
 
 func newResource(s *schema.Resource, source func(*decoder) (clientcache.ListerWatcher, error)) *resource {
-	r := &resource{name: s.Resource, id: s.Resource.String(), message: s.Message, schema: s, source: source, told: new(atomic.Int64),
-		changed: make(chan struct{}), readers: map[*Reader]struct{}{}}
+	r := &resource{name: s.Resource, id: s.Resource.String(), message: s.Message, schema: s, source: source,
+		told: new(atomic.Int64), changed: make(chan struct{}), readers: map[*Reader]struct{}{}}
 	r.store = &Store{resource: r}
 	r.store.contents.Store(newContents(nil))
 	return r

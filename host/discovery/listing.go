@@ -29,7 +29,8 @@ type gvk struct{ apiVersion, kind string }
 
 func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIResourceList,
 	partly *discovery.ErrGroupDiscoveryFailed) *listing {
-	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, lower: map[gvk]abi.APIResource{}, resources: map[abi.Resource]abi.APIResource{},
+	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, lower: map[gvk]abi.APIResource{},
+		resources: map[abi.Resource]abi.APIResource{},
 		failures: map[string]string{}}
 	if partly != nil {
 		for gv, err := range partly.Groups {

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/host/plugins"
 )
 
-// coming are the plugins that aren't built in and were chosen when the manager began. They are compiled while the others
-// run already: a thousand of them mustn't hold up what the cluster lives by. They come and go by who holds
+// coming are the plugins that aren't built in and were chosen when the manager began. They are compiled while the
+// others run already: a thousand of them mustn't hold up what the cluster lives by. They come and go by who holds
 // manager.changing.
 type coming struct {
 	mu  sync.Mutex
@@ -133,7 +133,9 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 	defer m.changing.Unlock()
 	if m.closed || !m.coming.take(c) {
 		if err == nil {
-			err = g.close()
+			if err := g.close(); err != nil {
+				klog.ErrorS(err, "Can't close a plugin that never ran", "plugin", c.Name, "digest", shortDigest(c.Digest))
+			}
 		}
 		h.limits.close()
 		return

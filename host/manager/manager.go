@@ -236,7 +236,8 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	}
 
 	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
-		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, coming: m.coming, leaders: m.leaders, stores: m.stores,
+		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, coming: m.coming,
+		leaders: m.leaders, stores: m.stores,
 		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory, started: m.started}
 	m.metrics.Look(m.inspector.scrape)
 	return chosen, metrics.RecordFeatures()

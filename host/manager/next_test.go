@@ -98,7 +98,8 @@ func TestWaitingVersionIsGivenUp(t *testing.T) {
 	w.begin()
 	w.made("first")
 
-	second, third := greeter(t, "greeter", "second", "", readingServices), greeter(t, "greeter", "third", "", readingServices)
+	second := greeter(t, "greeter", "second", "", readingServices)
+	third := greeter(t, "greeter", "third", "", readingServices)
 	w.place(second)
 	w.waits(first, second)
 	w.place(third)

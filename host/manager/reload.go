@@ -236,7 +236,7 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 	return changed, errors.Join(err, h.applyShadow(ctx, k))
 }
 
-// adapt has the module that runs go on as it is configured now, if it can: another one was asked for, which can't run,
+// adapt has the module that runs go on as it is configured now, if it can: another one was asked for, which can't run
 // or waits for its caches. Whatever is wrong with its settings or limits, it goes on with those that it had, but with no
 // other rights than those of now; and where not even that can be, it writes nothing more.
 func (h *hosted) adapt(ctx context.Context, k *config.Configuration, c *choice) (changed bool, err error) {

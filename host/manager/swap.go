@@ -31,8 +31,8 @@ func (h *hosted) swap(ctx context.Context, k *config.Configuration, c *choice, m
 }
 
 // replace puts a generation in the place of a plugin's present one while its controllers run. Another module is on
-// trial; the same one under another configuration isn't, for that is the operator's word: it goes on with the trial that
-// it is on, if any. The caller holds changing.
+// trial; the same one under another configuration isn't, for that is the operator's word: it goes on with the trial
+// that it is on, if any. The caller holds changing.
 func (h *hosted) replace(next *generation) {
 	same := next.Digest == h.present.Digest
 	if !same {

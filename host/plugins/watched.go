@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Watched is a Folder that is looked into again and again: a file is read anew only where it may have changed. It is safe
-// for concurrent use.
+// Watched is a Folder that is looked into again and again: a file is read anew only where it may have changed. It is
+// safe for concurrent use.
 type Watched struct {
 	Folder
 

@@ -156,6 +156,7 @@ func (m *Module) defineImports(ctx context.Context, parsed *rewrite.Module) erro
 			modules[im.Module][im.Name] = f
 		}
 	}
+
 	for name, functions := range modules {
 		b := m.runtime.NewHostModuleBuilder(name)
 		for export, f := range functions {

@@ -84,8 +84,8 @@ func (i *instance) Value(key any) any {
 	return nil
 }
 
-// newModuleConfig is for a module that starts nothing by itself. No guest reaches wazero's random source, which takes 5 KiB
-// each time: random_get is ours.
+// newModuleConfig is for a module that starts nothing by itself. No guest reaches wazero's random source, which takes
+// 5 KiB each time: random_get is ours.
 func newModuleConfig() wazero.ModuleConfig {
 	return wazero.NewModuleConfig().WithStartFunctions().WithRandSource(noRandom{})
 }

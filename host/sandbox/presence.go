@@ -11,8 +11,8 @@ import (
 
 // presence is whether a module's code, baseline and instances are there. One with Options.Late isn't loaded before its
 // first call. One whose native code is there, from the build or as the child has left it, lets go of all that when
-// Options.Rest has gone by without a call: a plugin that has nothing to do costs next to nothing then, and its next call
-// some milliseconds more. What was compiled here stays, for to compile it anew would take seconds.
+// Options.Rest has gone by without a call: a plugin that has nothing to do costs next to nothing then, and its next
+// call some milliseconds more. What was compiled here stays, for to compile it anew would take seconds.
 type presence struct {
 	mu   sync.Mutex // held while the module is loaded or let go of
 	away atomic.Bool
@@ -75,7 +75,7 @@ func (p *presence) keepSettings(settings []byte) {
 	p.settings, p.configured = bytes.Clone(settings), true
 }
 
-// restLater looks after some time whether the module is to rest. Only one does whose native code needn't be compiled again.
+// restLater looks after some time whether the module is to rest. Only one does whose native code needn't be made again.
 func (m *Module) restLater(after time.Duration) {
 	if after > 0 && m.options.Rest > 0 && m.givenCode() != nil && m.precompiled {
 		m.presence.rest = time.AfterFunc(after, m.rest)

@@ -86,8 +86,8 @@ type Options struct {
 	// the build has tried the rest. Settings are what it is configured with then.
 	Late     bool
 	Settings []byte
-	// Rest is after how long without a call a module with Code, or one that is Untrusted, lets go of all that it holds: the
-	// next call loads it again. 0: never.
+	// Rest is after how long without a call a module with Code, or one that is Untrusted, lets go of all that it holds:
+	// the next call loads it again. 0: never.
 	Rest time.Duration
 	// Moved, where set, is called when a module has been loaded for a call, with how long that took, and when it has let
 	// go of what it holds.

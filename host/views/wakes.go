@@ -324,6 +324,7 @@ func (p *Plan) keysOf(w World, from func(*view) abi.Resource, wanted func(abi.Ke
 		}
 		return
 	}
+
 	w = p.coveredWorld(w)
 	seen := map[abi.KeyRef]struct{}{}
 	s := p.scratch.Get().(*scratch)
