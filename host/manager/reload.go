@@ -237,8 +237,8 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 }
 
 // adapt has the module that runs go on as it is configured now, if it can: another one was asked for, which can't run
-// or waits for its caches. Whatever is wrong with its settings or limits, it goes on with those that it had, but with no
-// other rights than those of now; and where not even that can be, it writes nothing more.
+// or waits for its caches. Whatever is wrong with its settings or limits, it goes on with those that it had, but with
+// no other rights than those of now; and where not even that can be, it writes nothing more.
 func (h *hosted) adapt(ctx context.Context, k *config.Configuration, c *choice) (changed bool, err error) {
 	try := func(k *config.Configuration) {
 		present, failed := h.m.loader.rechoose(k, h.present.choice, c.list)
