@@ -31,7 +31,7 @@ func newListing(at time.Time, groups []*metav1.APIGroup, lists []*metav1.APIReso
 	partly *discovery.ErrGroupDiscoveryFailed) *listing {
 	l := &listing{at: at, kinds: map[gvk]abi.APIResource{}, lower: map[gvk]abi.APIResource{},
 		resources: map[abi.Resource]abi.APIResource{},
-		failures: map[string]string{}}
+		failures:  map[string]string{}}
 	if partly != nil {
 		for gv, err := range partly.Groups {
 			l.failures[gv.String()] = err.Error()
