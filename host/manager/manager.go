@@ -139,6 +139,7 @@ func (m *manager) run(told context.Context) error {
 	m.held = held
 	first, then := split(chosen)
 	if m.begun = !m.leaders.isColdStandby(); m.begun {
+		m.coming.set(then) // the process isn't ready before they have come
 		if err := m.loadChosen(ctx, c, first); err != nil {
 			return errors.Join(err, m.close())
 		}

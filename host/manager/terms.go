@@ -77,6 +77,7 @@ func (m *manager) startGroup(ctx context.Context, g *group) error {
 		_, chosen, errs := m.keepFit(k, chosen)
 		m.refusal.note(errors.Join(errs...))
 		first, then := split(chosen)
+		m.coming.set(then)
 		if err := m.loadChosen(m.work, k, first); err != nil {
 			return err
 		}
