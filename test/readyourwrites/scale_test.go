@@ -80,6 +80,7 @@ func TestStopMidway(t *testing.T) {
 	if n := created(t, c); n >= replicas {
 		t.Fatalf("all %d pods were made before the stop: the test tests nothing", n)
 	}
+
 	o.Configure = nil
 	windlass.Start(t, c, o)
 	cluster.Eventually(t, 3*time.Minute, "all pods are ready", status(replicas))
