@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -173,16 +174,10 @@ func (m *manager) start(h *hosted, g *generation) {
 	for _, s := range h.slots.all() {
 		m.startSlot(s)
 	}
-	readings := make([]*reading, 0, len(g.readings))
-	for _, r := range g.readings {
-		readings = append(readings, r)
-	}
+	readings := maps.Clone(g.readings)
 	m.slots.Go(func() {
-		for _, r := range readings {
-			if err := r.waitForCaches(m.work, m.stores); err != nil {
-				return
-			}
+		if err := m.stores.waitForAll(m.work, readings); err == nil {
+			h.wake(g)
 		}
-		h.wake(g)
 	})
 }

@@ -59,10 +59,8 @@ func (h *hosted) await(n *next) {
 		shortDigest(h.present.Digest), "next", shortDigest(n.Digest))
 	h.m.slots.Go(func() {
 		defer cancel()
-		for _, r := range n.waits {
-			if err := r.waitForCaches(ctx, h.m.stores); err != nil {
-				return // it was dropped
-			}
+		if err := h.m.stores.waitForAll(ctx, n.waits); err != nil {
+			return // it was dropped
 		}
 		h.m.changing.Lock()
 		defer h.m.changing.Unlock()

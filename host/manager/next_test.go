@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -15,19 +14,19 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// forbidServices has the manager's lists of Services fail until they are allowed.
-func (w *world) forbidServices() (allow func()) {
-	var over atomic.Bool
+// forbidServices has the manager's lists of Services fail while that is so, from now on or not yet.
+func (w *world) forbidServices(now bool) (forbidden *atomic.Bool) {
+	forbidden = &atomic.Bool{}
+	forbidden.Store(now)
 	next := w.config.Transport
 	w.config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		if over.Load() || r.URL.Path != "/api/v1/services" {
-			return next.RoundTrip(r)
+		if forbidden.Load() && r.URL.Path == "/api/v1/services" {
+			r = r.Clone(r.Context())
+			r.URL.Path = "/api/v1/nothing-of-that-name"
 		}
-		forbidden := r.Clone(r.Context())
-		forbidden.URL.Path = "/api/v1/nothing-of-that-name"
-		return next.RoundTrip(forbidden)
+		return next.RoundTrip(r)
 	})
-	return sync.OnceFunc(func() { over.Store(true) })
+	return forbidden
 }
 
 // readingServices has a version read Services, too.
@@ -53,7 +52,7 @@ func (w *world) waits(runs, waits *guest) {
 func TestNextVersionWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	allow := w.forbidServices()
+	forbidden := w.forbidServices(true)
 	first := greeter(t, "greeter", "first", "")
 	w.place(first)
 	w.begin()
@@ -75,7 +74,7 @@ func TestNextVersionWaits(t *testing.T) {
 	w.waits(first, second)
 	w.notMade("second")
 
-	allow()
+	forbidden.Store(false)
 	w.runs(second, state.SwapOnTrial)
 	w.running("greeter-0", "greeter-1", "other-0")
 	w.made("second")
@@ -92,7 +91,7 @@ func TestNextVersionWaits(t *testing.T) {
 func TestWaitingVersionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.forbidServices()
+	w.forbidServices(true)
 	first := greeter(t, "greeter", "first", "")
 	w.place(first)
 	w.begin()
@@ -119,7 +118,7 @@ func TestWaitingVersionIsGivenUp(t *testing.T) {
 func TestWaitingVersionAndTheLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	allow := w.forbidServices()
+	forbidden := w.forbidServices(true)
 	w.elect()
 	first := greeter(t, "greeter", "first", "")
 	w.place(first)
@@ -136,7 +135,7 @@ func TestWaitingVersionAndTheLease(t *testing.T) {
 	w.made("first")
 	w.waits(first, second)
 
-	allow()
+	forbidden.Store(false)
 	w.runs(second, state.SwapOnTrial)
 	w.made("second")
 }
@@ -145,7 +144,7 @@ func TestWaitingVersionAndTheLease(t *testing.T) {
 func TestRightsBesideAWaitingVersion(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.forbidServices()
+	w.forbidServices(true)
 	first := greeter(t, "greeter", "first", "")
 	w.place(first)
 	w.begin()
@@ -198,15 +197,7 @@ func TestRightsWhileWritesHang(t *testing.T) {
 func TestRightsThatCannotBeHadYet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var forbidden atomic.Bool
-	next := w.config.Transport
-	w.config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
-		if forbidden.Load() && r.URL.Path == "/api/v1/services" {
-			r = r.Clone(r.Context())
-			r.URL.Path = "/api/v1/nothing-of-that-name"
-		}
-		return next.RoundTrip(r)
-	})
+	forbidden := w.forbidServices(false)
 	grant := func(namespace string) {
 		w.configure(nil, func(k *config.Configuration) {
 			k.Plugins = []config.Plugin{{Name: "greeter", Grant: []config.Rule{
@@ -253,7 +244,7 @@ func TestRightsThatCannotBeHadYet(t *testing.T) {
 func TestWaitingVersionAndARollBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	allow := w.forbidServices()
+	forbidden := w.forbidServices(true)
 	first, third := greeter(t, "greeter", "first", ""), greeter(t, "greeter", "third", "", readingServices)
 	second := greeter(t, "greeter", "second", "")
 	w.place(first)
@@ -285,7 +276,7 @@ func TestWaitingVersionAndARollBack(t *testing.T) {
 	if now := waiting(); now == nil || now == before {
 		t.Errorf("%p waits, as before the roll-back: %p", now, before)
 	}
-	allow()
+	forbidden.Store(false)
 	w.runs(third, state.SwapRolledBack, state.SwapOnTrial)
 	w.made("third")
 }

@@ -74,10 +74,8 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	}
 	readings := maps.Clone(g.readings)
 	h.m.slots.Go(func() {
-		for _, r := range readings {
-			if err := r.waitForCaches(h.m.work, h.m.stores); err != nil {
-				return
-			}
+		if err := h.m.stores.waitForAll(h.m.work, readings); err != nil {
+			return
 		}
 		h.m.changing.Lock()
 		defer h.m.changing.Unlock()

@@ -94,6 +94,16 @@ func (r *reading) waitForCaches(ctx context.Context, x *stores) error {
 	return nil
 }
 
+// waitForAll waits until the caches have what all of these read.
+func (x *stores) waitForAll(ctx context.Context, all map[string]*reading) error {
+	for _, r := range all {
+		if err := r.waitForCaches(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // states returns how the resources are doing.
 func (r *reading) states(x *stores) []cache.ResourceStatus {
 	return slices.DeleteFunc(x.cache.Status(), func(s cache.ResourceStatus) bool {

@@ -17,10 +17,10 @@ import (
 
 // laterLists holds the requests of one resource's collection but for those of its first reader until it is open.
 type laterLists struct {
-	path   string
-	open   chan struct{}
-	begun  atomic.Int32
-	closed atomic.Int32 // that were held
+	path  string
+	open  chan struct{}
+	begun atomic.Int32
+	held  atomic.Int32
 }
 
 func (l *laterLists) wrap(c *rest.Config) {
@@ -28,7 +28,7 @@ func (l *laterLists) wrap(c *rest.Config) {
 		return trip(func(r *http.Request) (*http.Response, error) {
 			first := r.URL.Query().Get("sendInitialEvents") == "true" || r.URL.Query().Get("watch") == ""
 			if r.Method == http.MethodGet && r.URL.Path == l.path && first && l.begun.Add(1) > 1 {
-				l.closed.Add(1)
+				l.held.Add(1)
 				select {
 				case <-l.open:
 				case <-r.Context().Done():
@@ -50,7 +50,7 @@ func TestLaterReader(t *testing.T) {
 	windlass.Start(t, x, windlass.Options{Controllers: []string{collector, "ttl-after-finished-controller"},
 		Wrap: lists.wrap, Patience: time.Second})
 	c.eventually("the collector's list is held", func() (bool, string) {
-		return lists.closed.Load() > 0, fmt.Sprint(lists.begun.Load(), " have begun")
+		return lists.held.Load() > 0, fmt.Sprint(lists.begun.Load(), " have begun")
 	})
 
 	for _, name := range []string{"job", "after"} { // when the second one is deleted, the cache has that the first one is
