@@ -291,10 +291,3 @@ func (x *chooser) retry() {
 	x.source.Retry()
 	x.shadows.Retry()
 }
-
-// leaveOut takes note of a plugin that was chosen and can't be run.
-func (x *chooser) leaveOut(why error) {
-	now := *x.last.Load()
-	now.leftOut = append(slices.Clip(now.leftOut), why.Error())
-	x.last.Store(&now)
-}

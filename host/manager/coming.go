@@ -4,55 +4,93 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/state"
 )
 
-// coming are the plugins that aren't built in and were chosen when the manager began. They are compiled while the
-// others run already: a thousand of them mustn't hold up what the cluster lives by. They come and go by who holds
-// manager.changing.
+// coming are the plugins that aren't loaded yet: those that aren't built in and were chosen when the manager began, and
+// all that are added later. They are compiled while the others run: neither a thousand of them nor one that can't be
+// compiled may hold up what the cluster lives by. They come and go by who holds manager.changing.
 type coming struct {
 	mu  sync.Mutex
-	all map[string]*choice
+	all map[string]*arrival
 }
 
-// set makes these the plugins that are to come.
+// arrival is a plugin that is to come.
+type arrival struct {
+	*choice
+	late   bool  // it was added while the manager ran: the process is ready without it
+	trying bool  // it is being loaded, or will be as soon as others have been
+	failed error // why it couldn't be loaded when that was last tried; nil: it wasn't
+	again  time.Time
+	pause  time.Duration // between the last try and the next one
+}
+
+// What couldn't be loaded is tried again, for the reason may have been the machine's; but seldom.
+const (
+	firstPause   = lookAgain
+	longestPause = 10 * time.Minute
+)
+
+// set makes these the plugins that are to come before the process is ready.
 func (x *coming) set(all []*choice) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.all = map[string]*choice{}
+	x.all = map[string]*arrival{}
 	for _, c := range all {
-		x.all[c.Name] = c
+		x.all[c.Name] = &arrival{choice: c, trying: true}
 	}
 }
 
-// take reports whether a plugin is still to come so, and ends that.
-func (x *coming) take(c *choice) bool {
+// add has a plugin that doesn't run come, unless it is to come already or has failed a short while ago: then begins is
+// false, and there is nothing to do.
+func (x *coming) add(c *choice, now time.Time) (begins bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.all[c.Name] != c {
+	if x.all == nil {
+		x.all = map[string]*arrival{}
+	}
+	a := x.all[c.Name]
+	switch {
+	case a == nil || a.fingerprint() != c.fingerprint():
+		a = &arrival{late: true}
+		x.all[c.Name] = a
+	case a.trying || now.Before(a.again):
 		return false
 	}
-	delete(x.all, c.Name)
+	a.choice, a.trying = c, true
 	return true
 }
 
-// awaits reports whether a plugin is to come as it is chosen now; if it is to come otherwise, it isn't any longer.
-func (x *coming) awaits(c *choice) bool {
+// take reports whether a plugin is still to come so, and ends that.
+func (x *coming) take(c *choice) (a *arrival, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	was := x.all[c.Name]
-	if was != nil && was.fingerprint() != c.fingerprint() {
-		delete(x.all, c.Name)
-		return false
+	a = x.all[c.Name]
+	if a == nil || a.choice != c {
+		return nil, false
 	}
-	return was != nil
+	delete(x.all, c.Name)
+	return a, true
+}
+
+// fail takes note of why a plugin that was taken couldn't be loaded; first: it hasn't failed so before.
+func (x *coming) fail(a *arrival, why error, now time.Time) (first bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	first = a.failed == nil || a.failed.Error() != why.Error()
+	a.failed, a.trying = why, false
+	a.pause = min(max(2*a.pause, firstPause), longestPause)
+	a.again = now.Add(a.pause)
+	x.all[a.Name] = a
+	return first
 }
 
 // keep has no others come than those of these names.
@@ -66,17 +104,29 @@ func (x *coming) keep(names []string) {
 	}
 }
 
-// list returns the plugins that are to come, sorted by name.
-func (x *coming) list() []*choice {
+// list returns the plugins that are to come and haven't failed yet, sorted by name.
+func (x *coming) list() []*arrival {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return sortedValues(x.all)
+	return slices.DeleteFunc(sortedValues(x.all), func(a *arrival) bool { return a.failed != nil })
 }
 
-// hasController reports whether a controller is one of a plugin that is to come.
+// failures says of each plugin that couldn't be loaded why, sorted by their names.
+func (x *coming) failures() (all []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, a := range sortedValues(x.all) {
+		if a.failed != nil {
+			all = append(all, a.failed.Error())
+		}
+	}
+	return all
+}
+
+// hasController reports whether a controller is one of a plugin that is to come and hasn't failed yet.
 func (x *coming) hasController(name string) bool {
-	return slices.ContainsFunc(x.list(), func(c *choice) bool {
-		return slices.ContainsFunc(c.controllers, func(i int) bool { return c.Manifest.Controllers[i].Name == name })
+	return slices.ContainsFunc(x.list(), func(a *arrival) bool {
+		return slices.ContainsFunc(a.controllers, func(i int) bool { return a.Manifest.Controllers[i].Name == name })
 	})
 }
 
@@ -95,35 +145,36 @@ func split(chosen []*choice) (first, then []*choice) {
 	return first, then
 }
 
-// beginComing loads the plugins that aren't built in, each on its own, and starts what it has. The caller holds
-// changing.
+// beginComing loads the plugins that aren't built in, and starts what each has. The caller holds changing.
 func (m *manager) beginComing(k *config.Configuration, then []*choice) {
 	var fit []*choice
 	for _, c := range then {
 		if err := m.loader.identify(k, c); err != nil {
-			m.leaveOut(err)
+			klog.ErrorS(err, "Plugin isn't loaded")
 			continue
 		}
 		fit = append(fit, c)
 	}
 	m.coming.set(fit)
-
-	next := make(chan *choice, len(fit))
 	for _, c := range fit {
-		next <- c
-	}
-	close(next)
-	for range min(len(fit), runtime.GOMAXPROCS(0)) {
-		m.slots.Go(func() {
-			for c := range next {
-				m.bring(m.work, k, c)
-			}
-		})
+		m.bring(k, c)
 	}
 }
 
-// bring loads a plugin that is to come and starts it, unless the configuration has changed what it is to be.
-func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice) {
+// bring loads a plugin that is to come and starts it, as soon as not too many others are loaded at the same time.
+func (m *manager) bring(k *config.Configuration, c *choice) {
+	m.slots.Go(func() {
+		select {
+		case m.arriving <- struct{}{}:
+			defer func() { <-m.arriving }()
+			m.arrive(m.work, k, c)
+		case <-m.work.Done():
+		}
+	})
+}
+
+// arrive loads a plugin that is to come and starts it, unless the configuration has changed what it is to be.
+func (m *manager) arrive(ctx context.Context, k *config.Configuration, c *choice) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -132,7 +183,8 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 
 	m.changing.Lock()
 	defer m.changing.Unlock()
-	if m.closed || !m.coming.take(c) {
+	a, wanted := m.coming.take(c)
+	if m.closed || !wanted {
 		if err == nil {
 			if err := g.close(); err != nil {
 				klog.ErrorS(err, "Can't close a plugin that never ran", "plugin", c.Name, "digest", shortDigest(c.Digest))
@@ -147,22 +199,21 @@ func (m *manager) bring(ctx context.Context, k *config.Configuration, c *choice)
 	}
 	if err != nil {
 		h.limits.close()
-		if ctx.Err() == nil {
-			m.leaveOut(err)
+		if ctx.Err() == nil && m.coming.fail(a, err, time.Now()) {
+			klog.ErrorS(err, "Plugin isn't loaded: it is tried again now and then, and once it changes")
 		}
 		return
+	}
+	if a.late {
+		m.history.add(c.Name, state.SwapAdded, nil, c, nil)
+		m.metrics.Reloads.WithLabelValues("ok").Inc()
+		klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
 	}
 	m.start(h, g)
 	h.limits.setBounds(k.Plugin(c.Name), g)
 	if err := h.applyShadow(ctx, k); err != nil && ctx.Err() == nil {
 		klog.ErrorS(err, "Shadow isn't loaded")
 	}
-}
-
-// leaveOut goes on without a plugin.
-func (m *manager) leaveOut(why error) {
-	klog.ErrorS(why, "Plugin isn't loaded")
-	m.chooser.leaveOut(why)
 }
 
 // start makes a loaded plugin one of those that run, and wakes its keys once its caches are filled: what is in them

@@ -1,11 +1,14 @@
 package manager
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
@@ -57,20 +60,95 @@ func TestComing(t *testing.T) {
 		return &choice{Found: plugins.Found{Plugin: &plugins.Plugin{Name: name}, Manifest: &abi.Manifest{
 			Controllers: []abi.Controller{{Name: name + "-controller"}}}}, core: core, controllers: []int{0}}
 	}
+	names := func(x *coming) (all []string) {
+		for _, a := range x.list() {
+			all = append(all, a.Name+a.core)
+		}
+		return all
+	}
+	taken := func(x *coming, c *choice) bool {
+		_, ok := x.take(c)
+		return ok
+	}
+	now := time.Unix(0, 0)
 	x := &coming{}
 	a, b, c := of("a", "1"), of("b", "1"), of("c", "1")
 	x.set([]*choice{a, b, c})
-	if !x.awaits(of("a", "1")) || x.awaits(of("d", "1")) || !x.hasController("b-controller") || x.hasController("b") {
+	if x.add(of("a", "1"), now) || !x.hasController("b-controller") || x.hasController("b") {
 		t.Error("a, b and c are to come as they are")
 	}
-	if x.awaits(of("b", "2")) || x.take(b) {
+	other := of("b", "2")
+	if !x.add(other, now) || x.add(of("b", "2"), now) || taken(x, b) {
 		t.Error("b is to be another one")
 	}
 	x.keep([]string{"a"})
-	if x.take(c) || !slices.Equal(x.list(), []*choice{a}) {
-		t.Error("c is to come no more")
+	if got := names(x); taken(x, c) || taken(x, other) || !slices.Equal(got, []string{"a1"}) {
+		t.Error("c and b are to come no more:", got)
 	}
-	if !x.take(a) || x.take(a) {
+	if !taken(x, a) || taken(x, a) {
 		t.Error("a comes once")
 	}
+}
+
+// A plugin that can't be loaded is tried again, at longer and longer intervals; another one in its place at once. It
+// isn't waited for.
+func TestComingFails(t *testing.T) {
+	t.Parallel()
+	of := func(core string) *choice {
+		return &choice{Found: plugins.Found{Plugin: &plugins.Plugin{Name: "a"}, Manifest: &abi.Manifest{}}, core: core}
+	}
+	now, x := time.Unix(0, 0), &coming{}
+	fails := func(c *choice) {
+		t.Helper()
+		if !x.add(c, now) {
+			t.Fatal("isn't tried at", now.Unix())
+		}
+		a, ok := x.take(c)
+		if !ok {
+			t.Fatal("can't be taken")
+		}
+		if first := x.fail(a, errors.New("no module "+c.core), now); first != (a.pause == firstPause) {
+			t.Error("first failure at", now.Unix(), first)
+		}
+	}
+
+	for _, pause := range []time.Duration{10, 20, 40, 80, 160, 320, 600, 600} {
+		fails(of("1"))
+		now = now.Add(pause*time.Second - 1)
+		if x.add(of("1"), now) {
+			t.Fatal("is tried too early, at", now)
+		}
+		now = now.Add(1)
+	}
+	now = now.Add(-1)
+	if got := x.failures(); len(x.list()) > 0 || !slices.Equal(got, []string{"no module 1"}) {
+		t.Error("what failed is told, and not waited for:", got)
+	}
+	fails(of("2"))
+	if got := x.failures(); !slices.Equal(got, []string{"no module 2"}) {
+		t.Error(got)
+	}
+}
+
+// A stranger that can't be loaded is told, and holds nobody; it comes as soon as its file is another one.
+func TestStrangerThatCannotBeLoaded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.begin()
+	greedy := func(m *abi.Manifest) { m.Memory = 1 << 30 }
+	w.place(greeter(t, "bad", "bad", "", greedy))
+	w.eventually("it is told", func(s *state.Status) bool {
+		return len(s.LeftOut) == 1 && strings.Contains(s.LeftOut[0], "bytes of memory, but its limit is") && s.Refused == ""
+	})
+
+	good := greeter(t, "good", "good", "")
+	w.place(good)
+	w.runs(good, state.SwapAdded)
+	w.made("good")
+	w.eventually("it is told still", func(s *state.Status) bool { return len(s.LeftOut) == 1 })
+
+	mended := greeter(t, "bad", "mended", "")
+	w.place(mended)
+	w.runs(mended, state.SwapAdded)
+	w.eventually("nothing is told", func(s *state.Status) bool { return len(s.LeftOut) == 0 })
 }

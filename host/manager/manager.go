@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +69,7 @@ type manager struct {
 	chooser    *chooser
 	roster     *roster
 	coming     *coming
+	arriving   chan struct{} // as many plugins are loaded at the same time as this holds
 	history    history
 	refusal    *refusal
 	inspector  *inspector
@@ -106,7 +108,8 @@ func newManager(c *config.Configuration, o Options) *manager {
 	}
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
 		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
-		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}, coming: &coming{}}
+		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}, coming: &coming{},
+		arriving: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	m.started = c
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)

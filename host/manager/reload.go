@@ -160,15 +160,14 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 			errs = append(errs, err)
 			continue
 		}
-		h, done, err := m.roster.named(c.Name), true, error(nil)
-		switch {
-		case h == nil && m.coming.awaits(c):
-			done = false
-		case h == nil:
-			err = m.introduce(ctx, k, c)
-		default:
-			done, err = h.reconcile(ctx, k, c)
+		h := m.roster.named(c.Name)
+		if h == nil {
+			if m.coming.add(c, time.Now()) {
+				m.bring(k, c)
+			}
+			continue
 		}
+		done, err := h.reconcile(ctx, k, c)
 		changed = changed || done
 		errs = append(errs, err)
 	}
@@ -304,18 +303,4 @@ func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choic
 		h.tried.add(c.fingerprint(), err)
 	}
 	return changed, err
-}
-
-// introduce adds a plugin while the manager runs.
-func (m *manager) introduce(ctx context.Context, k *config.Configuration, c *choice) error {
-	h := newHosted(m, k, c.Name)
-	g, err := h.load(ctx, k, c, true)
-	if err != nil {
-		h.limits.close()
-		return err
-	}
-	m.history.add(c.Name, state.SwapAdded, nil, c, nil)
-	klog.InfoS("Plugin was added", "plugin", c.Name, "digest", shortDigest(c.Digest), "origin", c.Plugin.String())
-	m.start(h, g)
-	return h.applyShadow(ctx, k)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/config"
@@ -26,7 +27,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 
 	s.Restart = config.WaitForRestart(i.started, i.applied.Load().config)
 	refused := i.refusal.why()
-	s.LeftOut = i.chooser.last.Load().leftOut
+	s.LeftOut = append(slices.Clip(i.chooser.last.Load().leftOut), i.coming.failures()...)
 	if i.server != nil {
 		refused = errors.Join(refused, i.server.Problems())
 	}
