@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -279,4 +280,32 @@ func TestWaitingVersionAndARollBack(t *testing.T) {
 	forbidden.Store(false)
 	w.runs(third, state.SwapRolledBack, state.SwapOnTrial)
 	w.made("third")
+}
+
+// A controller whose caches the API server takes long to fill says which resource that is, from the beginning.
+func TestStartingNamesWhatIsListed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	answer := make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(letGo)
+	next := w.config.Transport
+	w.config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/api/v1/services" {
+			select {
+			case <-answer:
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+		}
+		return next.RoundTrip(r)
+	})
+	w.place(greeter(t, "greeter", "first", "", readingServices))
+	w.begin()
+	w.eventually("it says what it waits for", func(s *state.Status) bool {
+		return len(s.Controllers) == 1 && s.Controllers[0].State == "Starting" &&
+			s.Controllers[0].Message == "waits for its caches: the API server hasn't listed v1/services yet"
+	})
+	letGo()
+	w.running("greeter-0")
 }

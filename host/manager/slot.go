@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -164,6 +165,9 @@ func (s *slot) starting(x *stores) error {
 	reading, _, _ := s.currentReading()
 	if err := reading.unreadable(x); err != nil {
 		return fmt.Errorf("%w: %w", errStarting, err)
+	}
+	if names := reading.unlistedYet(); len(names) > 0 {
+		return fmt.Errorf("%w: the API server hasn't listed %s yet", errStarting, strings.Join(names, ", "))
 	}
 	return errStarting
 }

@@ -121,6 +121,17 @@ func (r *reading) unreadable(x *stores) error {
 	return nil
 }
 
+// unlistedYet names the resources whose caches don't have what is read of them, sorted.
+func (r *reading) unlistedYet() (names []string) {
+	for name, part := range r.parts {
+		if !part.Current() {
+			names = append(names, name.String())
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // beginReading begins what a version reads; its events wake keys of the controller, if there is one: a shadow is woken
 // with the live version.
 func (x *stores) beginReading(c *controller.Controller, v *controller.Version) (_ *reading, err error) {
