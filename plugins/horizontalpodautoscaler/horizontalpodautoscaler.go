@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/sdk"
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
@@ -62,9 +63,10 @@ type run struct {
 	events    []sdk.Effect
 
 	target   *scale.Scale
-	selector string // the target's pods
-	pods     []*Pod // those that it selects and that haven't ended
-	ended    []*Pod // those that have
+	selector string                // the target's pods
+	selects  *metav1.LabelSelector // the same, parsed
+	pods     []*Pod                // those that it selects and that haven't ended
+	ended    []*Pod                // those that have
 }
 
 func sync(c *sdk.Call) error {

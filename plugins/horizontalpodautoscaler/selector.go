@@ -17,20 +17,14 @@ import (
 // do: they share no load. An autoscaler publishes the selector of its target, so that each can see whether others scale
 // the same pods.
 func (r *run) fetchPods() error {
-	r.selector = r.target.Status.Selector
-	selector, err := labels.Parse(r.selector)
-	if err == nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 { // of blanks, say
+	if len(r.selects.MatchLabels)+len(r.selects.MatchExpressions) == 0 { // of blanks, say
 		return r.unselected("SelectorRequired", "InvalidSelector", "selector is required",
 			"the HPA target's scale is missing a selector")
 	}
-	if err != nil {
-		message := "couldn't convert selector into a corresponding internal selector object: " + err.Error()
-		return r.unselected("InvalidSelector", "InvalidSelector", message, message)
-	}
-	r.publish(selector)
+	r.publish(r.selects)
 
 	for _, p := range pods.Ask(r.c, abi.Ask{Namespace: r.hpa.Namespace,
-		Selector: wire.Append(nil, unsafe.Pointer(selector), &metav1.LabelSelectorTable)}) {
+		Selector: wire.Append(nil, unsafe.Pointer(r.selects), &metav1.LabelSelectorTable)}) {
 		if p.ended() {
 			r.ended = append(r.ended, p)
 		} else {

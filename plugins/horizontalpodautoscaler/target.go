@@ -1,6 +1,7 @@
 package horizontalpodautoscaler
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -8,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/sdk"
 	autoscalingv2 "github.com/windlass-dev/windlass/sdk/api/autoscaling/v2"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	"github.com/windlass-dev/windlass/sdk/labels"
 )
 
 // attempts is how often the scale is written while others change the target.
@@ -25,6 +27,9 @@ func (r *run) fetchScale() error {
 		where = "unable to determine resource for scale target reference: "
 	default:
 		r.target, err = scale.Get(r.c, target.Resource, r.hpa.Namespace, ref.Name)
+		if err == nil {
+			err = r.parseSelector()
+		}
 	}
 	if err == nil {
 		return nil
@@ -33,6 +38,17 @@ func (r *run) fetchScale() error {
 	r.setCondition(autoscalingv2.AbleToScale, false, "FailedGetScale",
 		"the HPA controller was unable to get the target's current scale: "+err.Error())
 	return wrapError(where, err)
+}
+
+// parseSelector takes the selector of the target's pods from its scale. A scale with one that isn't a selector is none,
+// as it is for upstream's client, in staging/src/k8s.io/client-go/scale.
+func (r *run) parseSelector() (err error) {
+	r.selector = r.target.Status.Selector
+	if r.selects, err = labels.Parse(r.selector); err != nil {
+		return sdk.Errors("received an object from a /scale endpoint which was not convertible to autoscaling Scale: "+
+			"failed to parse target selector: couldn't parse the selector string ", strconv.Quote(r.selector), ": ", err.Error())
+	}
+	return nil
 }
 
 // resourceOf finds the resource of a kind in a group; the version in a reference may be one that is served no longer.
