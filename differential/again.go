@@ -2,38 +2,68 @@ package differential
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/differential/api"
 )
 
-// replays is how often a world is played anew in which the two have differed.
-const replays = 40
+// What upstream's controller may come to is a set, for it takes keys as its workers get to them, objects as its maps
+// have them, and changes as its caches show them. Where a world differs, upstream's controller is played again in the
+// same situation, each time in another order; the plugin is right where it has come to one of the ends that there are.
 
-// situation is what the plugin had before it and what it did, from which it follows whether the two differ, but for
-// what upstream's controller picks at random.
+const (
+	// replays is how often upstream's controller is played anew in the situation in which the two have differed.
+	replays = 40
+	// triesMost bounds the plays of a world, for by chance it comes to another situation.
+	triesMost = 10 * replays
+)
+
+// situation is what the plugin had before it and what it did.
 type situation struct {
 	step  int
 	key   string
 	world uint64 // its objects before; 0 where it is one of metrics, which are a whole step's
 	ours  uint64 // its objects with what the plugin has done
-	// otherwise says that upstream's controller, in this situation, has come to what is alike, or to a known difference.
-	otherwise bool
 }
 
-// met notes in what situation the two differ or, where the one that the script looks for has come again, whether they
-// are alike in it. It reports whether nothing that follows is of interest.
-func (p *play) met(d *Difference, before, ours *api.Cluster, alike bool) bool {
-	want := p.script.same
-	switch {
-	case !alike:
+// outcome is what upstream's controller has come to in a situation, beside the plugin.
+type outcome struct {
+	alike  bool     // in all that is compared
+	ends   bool     // in the objects that are left
+	theirs uint64   // its objects
+	lines  []string // what it wrote, and its events
+}
+
+// replay is a script's play in another order, which looks for a situation.
+type replay struct {
+	situation
+	order uint64 // another one is another order
+	came  bool   // the situation has
+	known bool   // it has come to a known difference
+	outcome
+}
+
+// met notes in what situation the two differ or, where the one that the script looks for has come again, what upstream's
+// controller comes to in it. It reports whether nothing that follows is of interest.
+func (p *play) met(d *Difference, before, ours *api.Cluster, o func() outcome, alike bool) bool {
+	if !alike {
 		d.found = situation{step: d.Step, key: d.Key, world: digest(before), ours: digest(ours)}
-	case want == nil || d.Step != want.step || d.Key != want.key:
-	case digest(before) == want.world && digest(ours) == want.ours:
-		want.otherwise = true
+		d.outcome = o()
 	}
-	return want != nil && want.otherwise
+	want := p.script.replay
+	if want == nil || d.Step != want.step || d.Key != want.key || digest(before) != want.world ||
+		digest(ours) != want.ours {
+		return false
+	}
+	want.came, want.outcome = true, o()
+	return alike
 }
 
 // knows reports whether a difference is a known one. If it is, in the situation that the script looks for, then
@@ -42,43 +72,125 @@ func (p *play) knows(d *Difference) bool {
 	if !p.known(d) {
 		return false
 	}
-	if want := p.script.same; want != nil && want.world != 0 && d.found == *want {
-		want.otherwise = true
+	if want := p.script.replay; want != nil && want.world != 0 && d.found == want.situation {
+		want.known = true
 	}
 	return true
 }
 
-// digest returns a hash of all objects of a cluster, 0 of none.
+// digest returns a hash of all objects of a cluster, 0 of none. Names that were made up for objects, and these objects'
+// UIDs, are other ones in each play; versions hang on the order in which upstream's controller writes.
 func digest(c *api.Cluster) uint64 {
 	if c == nil {
 		return 0
 	}
-	h := fnv.New64a()
+	var texts, madeUp []string
 	for _, o := range objectsOf(c) {
-		if err := json.NewEncoder(h).Encode(o); err != nil {
+		text, err := json.Marshal(o)
+		if err != nil {
 			panic(err) // an object of Kubernetes' own types
 		}
+		texts = append(texts, string(text))
+		if m := o.(metav1.Object); m.GetGenerateName() != "" {
+			madeUp = append(madeUp, m.GetName(), m.GetGenerateName(), string(m.GetUID()), "uid-of-"+m.GetGenerateName())
+		}
+	}
+
+	made := strings.NewReplacer(madeUp...)
+	for i := range texts {
+		texts[i] = versions.ReplaceAllString(made.Replace(texts[i]), "")
+	}
+	slices.Sort(texts)
+	h := fnv.New64a()
+	for _, text := range texts {
+		_, _ = h.Write([]byte(text)) // it can't fail
 	}
 	return h.Sum64()
 }
 
-// byChance reports whether it was upstream's chance that the two differed in a world: played anew, they are alike in
-// the same situation, or differ in a known way, or come to no difference at all, for what a plugin does follows from
-// its world.
-func (s *Subject) byChance(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (bool,
-	error) {
-	again := 0
-	for range replays {
-		x := &script{seed: d.Seed, steps: d.Step, same: &d.found}
+var versions = regexp.MustCompile(`"resourceVersion":"\d+"`)
+
+// verdict is what upstream's other plays say of a difference.
+type verdict string
+
+const (
+	differs   verdict = "differs"
+	right     verdict = "one of upstream's outcomes"
+	undecided verdict = "undecided" // upstream's outcomes differ among themselves, and none of those played is the plugin's
+)
+
+// judge plays a world in which the two have differed anew, and says what that shows of the plugin.
+func (s *Subject) judge(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (verdict, error) {
+	var plays []outcome
+	different := 0
+	for i := uint64(0); i < triesMost && len(plays) < replays; i++ {
+		x := &script{seed: d.Seed, steps: d.Step, replay: &replay{situation: d.found, order: i + 1}}
 		n, _, err := s.inBubble(t, server, x, known)
+		if err != nil {
+			return "", err
+		}
+		if n != nil {
+			different++
+		}
 		switch {
-		case err != nil:
-			return false, err
-		case d.found.otherwise:
-			return true, nil
-		case n != nil:
-			again++
+		case x.replay.known:
+			return right, nil
+		case x.replay.came:
+			plays = append(plays, x.replay.outcome)
+		}
+		if howMany(plays, func(o *outcome) bool { return o.alike }) > 1 {
+			return right, nil
 		}
 	}
-	return again == 0, nil
+	if different == 0 { // what upstream's controller had come to before was chance already
+		return right, nil
+	}
+	return d.among(plays), nil
 }
+
+func howMany(all []outcome, is func(*outcome) bool) (n int) {
+	for i := range all {
+		if is(&all[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// among says what plays of upstream's controller in the situation of a difference show of it. What all of them do the
+// plugin has to do, and it may do nothing that none does.
+func (d *Difference) among(plays []outcome) verdict {
+	all := append(slices.Clone(plays), d.outcome)
+	for _, line := range d.ours {
+		if howMany(all, func(o *outcome) bool { return slices.Contains(o.lines, line) }) == 0 {
+			d.note("none of upstream's plays does this:", line)
+			return differs
+		}
+	}
+	for _, line := range d.outcome.lines {
+		lack := func(o *outcome) bool { return !slices.Contains(o.lines, line) }
+		if !slices.Contains(d.ours, line) && howMany(all, lack) == 0 {
+			d.note("each of upstream's plays does this:", line)
+			return differs
+		}
+	}
+
+	ends := howMany(plays, func(o *outcome) bool { return o.ends })
+	states := map[uint64]bool{}
+	for _, o := range all {
+		states[o.theirs] = true
+	}
+	switch {
+	case ends > 1:
+		return right
+	case ends == 1:
+		d.note("only one of upstream's plays comes to the plugin's end:", fmt.Sprint(len(plays)))
+		return differs
+	case len(states) > 1:
+		return undecided
+	}
+	return differs
+}
+
+// note adds what the plays have shown to a difference's text.
+func (d *Difference) note(what, of string) { d.Text += "\n" + what + " " + of }

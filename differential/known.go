@@ -1,9 +1,10 @@
 package differential
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,20 +12,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Known is a difference that is known, with its cause.
+// Known is a difference that is known, with its cause: an event that only one of the two tells, or one that is recognised
+// by its text.
 type Known struct {
 	Controller string `json:"controller"`
+	// Event is the kind of the object, the type and the reason of an event, as in "Job Warning Suspended", and Only who
+	// tells it where the other doesn't, upstream or plugin: it isn't compared.
+	Event string `json:"event,omitempty"`
+	Only  string `json:"only,omitempty"`
 	// Kind is sync, wake, answer, metrics, end, panic (of upstream's controller) or rest (the plugin goes on and on, and
 	// upstream's doesn't); late is either of the first two where caches are late, or where it is chance what comes before
 	// a write that is refused for ever. A rule of kind text says that a part of a line may be another one: see Match.
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
 	// Match is a regular expression that the difference's text matches; its first line, too, begins after a \n. Of a rule
 	// of text it is one that a write, an event or an object matches, as it is printed: what its groups match is compared
 	// with nothing, and all else still is.
-	Match string `json:"match"`
-	// AnyOrder says of a rule of text that what its groups match are lists with commas whose order is chance; they are
-	// compared as sets.
-	AnyOrder bool `json:"anyOrder,omitempty"`
+	Match string `json:"match,omitempty"`
 	// Did is a regular expression that what upstream's controller did matches, too, with the error that a sync of its
 	// ended with, where it had one; it may be left out.
 	Did string `json:"did,omitempty"`
@@ -34,10 +37,9 @@ type Known struct {
 	World string `json:"world,omitempty"`
 	// Cause says why it is there.
 	Cause string `json:"cause"`
-	// Row is the beginning of the row of docs/differences.md that covers it. Chance says instead that no row could:
-	// upstream chooses at random, or races with itself, or the comparison does. It is one of the two.
-	Row    string `json:"row,omitempty"`
-	Chance bool   `json:"chance,omitempty"`
+	// Row is the beginning of the row of docs/differences.md that covers it. What upstream chooses by chance has no rule:
+	// see [Subject.judge].
+	Row string `json:"row"`
 	// GoesOn says that what follows is comparable all the same: the difference leaves nothing behind. Only where a subject
 	// is compared at rest, and of metrics.
 	GoesOn bool `json:"goesOn,omitempty"`
@@ -45,26 +47,32 @@ type Known struct {
 	expression, did, deed, world *regexp.Regexp
 }
 
-//go:embed known.yaml
-var knownFile []byte
+// knownFile is where a subject's rules are, in its folder; there may be none.
+const knownFile = "known.yaml"
 
 // knowns are the rules on one controller.
 type knowns struct {
-	rules, texts []*Known
-	seen         map[string]int
+	rules, texts, events []*Known
+	seen                 map[string]int
 }
 
-// readKnown returns the rules on one controller.
+// readKnown returns the rules on one controller, of the folder in which its test runs.
 func readKnown(controller string) (*knowns, error) {
-	all, err := parseKnown(knownFile)
+	file, err := os.ReadFile(knownFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	all, err := parseKnown(file)
 	if err != nil {
-		return nil, fmt.Errorf("known.yaml: %w", err)
+		return nil, fmt.Errorf("%s: %w", knownFile, err)
 	}
 
 	k := &knowns{seen: map[string]int{}}
 	for _, x := range all {
 		switch {
 		case x.Controller != controller:
+		case x.Event != "":
+			k.events = append(k.events, x)
 		case x.Kind == "text":
 			k.texts = append(k.texts, x)
 		default:
@@ -91,11 +99,17 @@ func parseKnown(file []byte) ([]*Known, error) {
 
 // complete checks a rule and compiles its expressions.
 func (x *Known) complete() error {
-	switch {
-	case x.Cause == "" || x.Match == "" || x.Kind == "" || x.Controller == "":
-		return errors.New("controller, kind, match and cause must be set")
-	case (x.Row == "") != x.Chance:
-		return errors.New("either it names a row of docs/differences.md, or it says chance: true")
+	if x.Controller == "" || x.Cause == "" || x.Row == "" {
+		return errors.New("controller, cause and row must be set")
+	}
+	if x.Event != "" {
+		if len(strings.Fields(x.Event)) != 3 || x.Only != "upstream" && x.Only != "plugin" || x.Kind != "" || x.Match != "" {
+			return errors.New("a rule of an event has its kind, type and reason, and only: upstream or plugin, and no more")
+		}
+		return nil
+	}
+	if x.Kind == "" || x.Match == "" || x.Only != "" {
+		return errors.New("a rule of a text has kind and match")
 	}
 
 	for _, e := range []struct {
@@ -108,10 +122,36 @@ func (x *Known) complete() error {
 		}
 		*e.to = compiled
 	}
-	if ofText := x.Kind == "text"; ofText && x.expression.NumSubexp() == 0 || !ofText && x.AnyOrder {
-		return errors.New("a rule of text, and no other, has groups in its match that are compared otherwise")
+	if x.Kind == "text" && x.expression.NumSubexp() == 0 {
+		return errors.New("a rule of text has groups in its match that are compared with nothing")
 	}
 	return nil
+}
+
+// untold returns what the two did but for events that rules know only one of them to tell.
+func (k *knowns) untold(theirs, ours []string) (a, b []string) {
+	rest := func(lines, others []string, who string) []string {
+		if len(k.events) == 0 {
+			return lines
+		}
+		return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
+			return !slices.Contains(others, line) && slices.ContainsFunc(k.events, func(x *Known) bool {
+				known := x.Only == who && x.isEvent(line)
+				if known {
+					k.seen[x.Cause]++
+				}
+				return known
+			})
+		})
+	}
+	return rest(theirs, ours, "upstream"), rest(ours, theirs, "plugin")
+}
+
+// isEvent reports whether a line is the rule's event.
+func (x *Known) isEvent(line string) bool {
+	head, _, _ := strings.Cut(line, ": ")
+	f := strings.Fields(head) // event KIND NAMESPACE/NAME TYPE REASON
+	return len(f) == 5 && f[0] == "event" && x.Event == f[1]+" "+f[3]+" "+f[4]
 }
 
 // loosened returns a line without what rules of text let differ.
@@ -125,22 +165,12 @@ func (k *knowns) loosened(line string) string {
 		for _, at := range slices.Backward(found) {
 			for group := len(at)/2 - 1; group > 0; group-- {
 				if from, to := at[2*group], at[2*group+1]; from >= 0 {
-					line = line[:from] + x.inPlaceOf(line[from:to]) + line[to:]
+					line = line[:from] + "*" + line[to:]
 				}
 			}
 		}
 	}
 	return line
-}
-
-// inPlaceOf returns what is compared in the place of what a group has matched.
-func (x *Known) inPlaceOf(text string) string {
-	if !x.AnyOrder {
-		return "*"
-	}
-	all := strings.Split(text, ", ")
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
 }
 
 func (x *Known) recognises(d *Difference) bool {

@@ -24,8 +24,8 @@ type script struct {
 	steps   int
 	// objects, where set, take the place of the seed's.
 	objects []runtime.Object
-	// same, where set, is looked for while the script is played.
-	same *situation
+	// replay, where set, has it be played in another order, and a situation be looked for.
+	replay *replay
 }
 
 // Difference is what the two controllers did otherwise.
@@ -46,8 +46,11 @@ type Difference struct {
 	past    []string                // what had happened before
 	// parts are the differences of single keys, where several keys were compared at once.
 	parts []*Difference
-	// found is the situation in which they differed.
+	// found is the situation in which they differed, outcome what upstream's controller came to in it, and lines what the
+	// plugin wrote and told.
 	found situation
+	outcome
+	ours []string
 	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
 	counted, goesOn bool
 }
@@ -176,7 +179,8 @@ func (p *play) measure() *Difference {
 	p.measured = [2]native.Measures{p.native.Measured(), p.plugin.Measured()}
 	text := compare(p.measured[0].Since(before[0]), p.measured[1].Since(before[1]))
 	d := p.difference("metrics", "", text)
-	if p.met(d, nil, nil, text == "") || text == "" {
+	o := func() outcome { return outcome{alike: text == "", ends: text == ""} }
+	if p.met(d, nil, nil, o, text == "") || text == "" {
 		return nil
 	}
 	return d
@@ -413,12 +417,15 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	if err != nil {
 		return nil, nil, err
 	}
+	a, b = p.subject.known.untold(a, b)
 	before.did = strings.Join(a, "\n")
 	if n.Err != nil {
 		before.did += "\nupstream's error: " + oneLine(n.Err)
 	}
 	text := compare(a, b)
-	if p.met(before, p.cluster, ours, text == "") {
+	before.ours = b
+	o := func() outcome { return outcome{text == "", text == "", digest(theirs), a} }
+	if p.met(before, p.cluster, ours, o, text == "") {
 		return nil, nil, nil
 	}
 	if text != "" {

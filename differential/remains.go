@@ -72,8 +72,11 @@ func (p *play) remain(theirs, ours *restingSide, names map[string]string) (a, b 
 	if a, err = p.subject.left(theirs, names, unlike[0]); err != nil {
 		return a, b, err
 	}
-	b, err = p.subject.left(ours, names, unlike[1])
-	return a, b, err
+	if b, err = p.subject.left(ours, names, unlike[1]); err != nil {
+		return a, b, err
+	}
+	a.lines, b.lines = p.subject.known.untold(a.lines, b.lines)
+	return a, b, nil
 }
 
 func (s *Subject) left(x *restingSide, names map[string]string, unlike []api.Stored) (remains, error) {

@@ -30,6 +30,7 @@ type restingSide struct {
 	show    func(*api.Change) ([]string, error)
 	ready   func(key string) bool    // nil: always
 	late    *world.Rand              // says how many changes are shown after a sync; nil: all
+	order   *world.Rand              // says which key comes next; nil: the first
 	backlog []api.Change             // those to be shown
 	last    map[string]native.Result // of each key
 	did     map[string]bool          // the keys for which something was written
@@ -66,6 +67,9 @@ func (s *restingSide) work(keys []string, f *fault, of *Subject) error {
 
 	for n := 0; n < restMost; {
 		next := slices.IndexFunc(keys, func(key string) bool { return s.ready == nil || s.ready(key) })
+		if s.order != nil && next >= 0 { // upstream's are always ready
+			next = s.order.IntN(len(keys))
+		}
 		if next < 0 {
 			if s.rests = len(s.backlog) == 0; s.rests {
 				break
@@ -186,6 +190,12 @@ func (p *play) newSide() *restingSide {
 // upstreamSide is upstream's controller on a cluster of its own.
 func (p *play) upstreamSide() *restingSide {
 	s := p.newSide()
+	if x := p.script.replay; x != nil && x.step == p.step {
+		s.order = world.NewRand(p.script.seed*1000 + x.order<<32)
+		if s.late != nil {
+			s.late = s.order
+		}
+	}
 	s.sync = func(key string) (native.Result, error) {
 		r := p.native.Sync(key)
 		if r.Panic == nil {
@@ -276,7 +286,12 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	if (p.subject.late || p.forever != nil) && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
 		text = ""
 	}
-	if p.met(before, p.cluster, x.ours.cluster, text == "") {
+	before.ours = x.b.still().without(" fails").lines
+	o := func() outcome {
+		objects := differ(remains{objects: x.a.objects}, remains{objects: x.b.objects})
+		return outcome{text == "", objects == "", digest(x.theirs.cluster), x.a.still().without(" fails").lines}
+	}
+	if p.met(before, p.cluster, x.ours.cluster, o, text == "") {
 		return nil, nil
 	}
 	lines := x.a.lines
