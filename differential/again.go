@@ -19,7 +19,8 @@ import (
 // same situation, each time in another order; the plugin is right where it has come to one of the ends that there are.
 
 const (
-	// replays is how often upstream's controller is played anew in the situation in which the two have differed.
+	// replays is how often upstream's controller is played anew in the situation in which the two have differed, and as
+	// often again where only one of the plays comes to the plugin's end.
 	replays = 40
 	// triesMost bounds the plays of a world, for by chance it comes to another situation.
 	triesMost = 10 * replays
@@ -114,38 +115,43 @@ var versions = regexp.MustCompile(`"resourceVersion":"\d+"`)
 type verdict string
 
 const (
-	differs   verdict = "differs"
-	right     verdict = "one of upstream's outcomes"
-	undecided verdict = "undecided" // upstream's outcomes differ among themselves, and none of those played is the plugin's
+	differs verdict = "differs"
+	right   verdict = "one of upstream's outcomes"
+	// undecided is that upstream's outcomes differ among themselves, and that of those played none is the plugin's, or only
+	// one.
+	undecided verdict = "undecided"
 )
 
 // judge plays a world in which the two have differed anew, and says what that shows of the plugin.
-func (s *Subject) judge(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (verdict, error) {
+func (s *Subject) judge(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) (v verdict,
+	why string, err error) {
 	var plays []outcome
 	different := 0
-	for i := uint64(0); i < triesMost && len(plays) < replays; i++ {
+	seldom := func() bool { return howMany(plays, func(o *outcome) bool { return o.ends }) == 1 }
+	for i := uint64(0); i < triesMost && (len(plays) < replays || len(plays) < 2*replays && seldom()); i++ {
 		x := &script{seed: d.Seed, steps: d.Step, replay: &replay{situation: d.found, order: i + 1}}
 		n, _, err := s.inBubble(t, server, x, known)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		if n != nil {
 			different++
 		}
 		switch {
 		case x.replay.known:
-			return right, nil
+			return right, "", nil
 		case x.replay.came:
 			plays = append(plays, x.replay.outcome)
 		}
 		if howMany(plays, func(o *outcome) bool { return o.alike }) > 1 {
-			return right, nil
+			return right, "", nil
 		}
 	}
 	if different == 0 { // what upstream's controller had come to before was chance already
-		return right, nil
+		return right, "", nil
 	}
-	return d.among(plays), nil
+	v, why = d.among(plays)
+	return v, why, nil
 }
 
 func howMany(all []outcome, is func(*outcome) bool) (n int) {
@@ -158,20 +164,18 @@ func howMany(all []outcome, is func(*outcome) bool) (n int) {
 }
 
 // among says what plays of upstream's controller in the situation of a difference show of it. What all of them do the
-// plugin has to do, and it may do nothing that none does.
-func (d *Difference) among(plays []outcome) verdict {
+// plugin has to do, and it may do nothing that none does; why says of a difference what the plays have shown.
+func (d *Difference) among(plays []outcome) (v verdict, why string) {
 	all := append(slices.Clone(plays), d.outcome)
 	for _, line := range d.ours {
 		if howMany(all, func(o *outcome) bool { return slices.Contains(o.lines, line) }) == 0 {
-			d.note("none of upstream's plays does this:", line)
-			return differs
+			return differs, "none of upstream's plays does this: " + line
 		}
 	}
 	for _, line := range d.outcome.lines {
 		lack := func(o *outcome) bool { return !slices.Contains(o.lines, line) }
 		if !slices.Contains(d.ours, line) && howMany(all, lack) == 0 {
-			d.note("each of upstream's plays does this:", line)
-			return differs
+			return differs, "each of upstream's plays does this: " + line
 		}
 	}
 
@@ -182,15 +186,9 @@ func (d *Difference) among(plays []outcome) verdict {
 	}
 	switch {
 	case ends > 1:
-		return right
-	case ends == 1:
-		d.note("only one of upstream's plays comes to the plugin's end:", fmt.Sprint(len(plays)))
-		return differs
+		return right, ""
 	case len(states) > 1:
-		return undecided
+		return undecided, fmt.Sprintf("of upstream's %d plays %d come to the plugin's end", len(plays), ends)
 	}
-	return differs
+	return differs, fmt.Sprintf("upstream's %d plays come to one end", len(plays))
 }
-
-// note adds what the plays have shown to a difference's text.
-func (d *Difference) note(what, of string) { d.Text += "\n" + what + " " + of }

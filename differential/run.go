@@ -125,7 +125,7 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 		if d == nil {
 			continue
 		}
-		v, err := s.judge(t, server, d, known.has)
+		v, why, err := s.judge(t, server, d, known.has)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +135,11 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 			continue
 		case undecided:
 			open = append(open, seed)
-			t.Logf("undecided, for upstream's own outcomes differ: %s", d.head())
+			t.Logf("undecided, for upstream's own outcomes differ: %s: %s", why, d.head())
 			continue
 		}
 		differences++
-		t.Error(s.smaller(t, server, d, known.has))
+		t.Errorf("%v\n# %s", s.smaller(t, server, d, known.has), why)
 	}
 	t.Logf("%d worlds, %d syncs, %.1f ms each world; known differences ended %d of them early", worlds, syncs,
 		time.Since(begun).Seconds()*1000/float64(worlds), known.ended())

@@ -27,7 +27,7 @@ var roles = rbacv1.SchemeGroupVersion.WithResource("clusterroles")
 func TestAsUpstream(t *testing.T) { differential.Run(t, subject("")) }
 
 // Where roles aggregate one another in a circle several sets of rules are stable, and which it comes to hangs on the
-// order of the writes: with late caches that is chance, which known.yaml tells by the names.
+// order of the writes: with late caches that is chance.
 func TestCirclesAsUpstream(t *testing.T) {
 	s := subject("circle-")
 	s.Share = 2

@@ -36,7 +36,8 @@ type Stage struct {
 	// Longer is for how much longer than otherwise each step waits, where nothing may happen for minutes.
 	Longer time.Duration
 	// AnswersLost is whether what has been asked may be asked again, because its answer was lost: requests of one verb
-	// to one object count once where a script says how many there are at most.
+	// to one object count once where a script says how many there are at most, and an event that tells of a lost answer
+	// stands for the one that a script waits for.
 	AnswersLost bool
 
 	mapper *restmapper.DeferredDiscoveryRESTMapper
