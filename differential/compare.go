@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -24,6 +25,9 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 	names := map[string]string{}
 	maps.Copy(names, alike)
 	requests := writesOf(c)
+	for _, q := range requests {
+		named(q, names)
+	}
 	var loose []string
 	if s.Loosen != nil {
 		var err error
@@ -220,7 +224,20 @@ func (s *Subject) normal(line string, names map[string]string) string {
 	if strings.Contains(line, "kube-api-access-") { // which takes a tenth of looking by the expression
 		line = tokenVolume.ReplaceAllString(line, "kube-api-access-*")
 	}
+	if strings.HasPrefix(line, "event ") {
+		line = listed.ReplaceAllStringFunc(line, inOrder)
+	}
 	return s.known.loosened(line)
+}
+
+// listed is a list in an event's text, such as that of several errors: upstream's controllers make most from a map.
+var listed = regexp.MustCompile(`\[[^\[\]]*, [^\[\]]*\]`)
+
+// inOrder returns a list in the order of its members, each once.
+func inOrder(list string) string {
+	all := strings.Split(strings.Trim(list, "[]"), ", ")
+	slices.Sort(all)
+	return "[" + strings.Join(slices.Compact(all), ", ") + "]"
 }
 
 // tokenVolume is the volume for a pod's token, which the server names at random.
@@ -254,9 +271,11 @@ func replaceName(line, name, other string) string {
 // named takes down what stands for the name that a server has made up.
 func named(q *api.Request, names map[string]string) {
 	for _, o := range []runtime.Object{q.Answer, q.Sent} {
-		if m, ok := o.(metav1.Object); ok && q.Generated() && m.GetName() != "" {
-			names[m.GetName()] = m.GetGenerateName() + "*"
-			return
+		if m, ok := o.(metav1.Object); ok && m.GetGenerateName() != "" && q.Generated() {
+			if name := cmp.Or(m.GetName(), q.Name); name != "" {
+				names[name] = m.GetGenerateName() + "*"
+				return
+			}
 		}
 	}
 }

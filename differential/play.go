@@ -423,8 +423,8 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		before.did += "\nupstream's error: " + oneLine(n.Err)
 	}
 	text := compare(a, b)
-	before.ours = b
-	o := func() outcome { return outcome{text == "", text == "", digest(theirs), a} }
+	before.ours = linesOf(p.cluster, b)
+	o := func() outcome { return outcome{text == "", text == "", digest(theirs), linesOf(p.cluster, a)} }
 	if p.met(before, p.cluster, ours, o, text == "") {
 		return nil, nil, nil
 	}

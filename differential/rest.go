@@ -286,10 +286,11 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	if (p.subject.late || p.forever != nil) && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
 		text = ""
 	}
-	before.ours = x.b.still().without(" fails").lines
+	before.ours = linesOf(p.cluster, x.b.still().without(" fails").lines)
 	o := func() outcome {
 		objects := differ(remains{objects: x.a.objects}, remains{objects: x.b.objects})
-		return outcome{text == "", objects == "", digest(x.theirs.cluster), x.a.still().without(" fails").lines}
+		return outcome{text == "", objects == "", digest(x.theirs.cluster),
+			linesOf(p.cluster, x.a.still().without(" fails").lines)}
 	}
 	if p.met(before, p.cluster, x.ours.cluster, o, text == "") {
 		return nil, nil
