@@ -19,6 +19,13 @@ var ErrEnded = errors.New("the API server hasn't answered for long, and too many
 // several slow webhooks in a row, must have it some time.
 const endedMin = 20 * time.Second
 
+const (
+	// slowFor is for how long a namespace is slow after a sync of it has waited for long.
+	slowFor = time.Minute
+	// severalSlow is how many namespaces are slow where any further one may be.
+	severalSlow = 3
+)
+
 // Room is for those syncs of a controller that have given their workers back. It bounds how many there are.
 type Room struct {
 	// Most returns how many syncs may wait without a worker; those of one namespace, or of one key outside of namespaces,
@@ -34,6 +41,7 @@ type Room struct {
 	syncs []*Sync // all
 	away  []*Sync // those without a worker, but for those one of whose waits was ended and that go on
 	ended int
+	slow  map[string]time.Time // namespaces that are slow, and until when
 	// held are the keys that may not begin, by their share, and since when
 	held map[abi.KeyRef]map[abi.KeyRef]time.Time
 }
@@ -55,16 +63,16 @@ func (s *Sync) Close() {
 	r.syncs = slices.DeleteFunc(r.syncs, func(x *Sync) bool { return x == s })
 }
 
-// Admit reports whether a sync of the key may begin. If not, because its namespace has its half of the room, the key is
-// woken as soon as there is a place.
+// Admit reports whether a sync of the key may begin. If not, because its namespace has its half of the room, or slow
+// namespaces have theirs, the key is woken as soon as there is a place.
 func (r *Room) Admit(key abi.KeyRef) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.away) == 0 {
+	if len(r.away) == 0 && len(r.slow) == 0 {
 		return true
 	}
 	of := share(key)
-	if r.awayOf(of) < r.half() {
+	if r.admits(of) && (!r.isSlow(key) || r.slowAdmitted()) {
 		return true
 	}
 
@@ -78,6 +86,45 @@ func (r *Room) Admit(key abi.KeyRef) bool {
 		r.held[of][key] = time.Now()
 	}
 	return false
+}
+
+// admits reports whether a share has less than its half of the room; syncs of a slow namespace count from their
+// beginning. The caller holds mu.
+func (r *Room) admits(of abi.KeyRef) bool {
+	if !r.isSlow(of) {
+		return r.awayOf(of) < r.half()
+	}
+	return r.running(func(key abi.KeyRef) bool { return share(key) == of }) < r.half()
+}
+
+// slowAdmitted reports whether slow namespaces have less than three quarters of the room. The caller holds mu.
+func (r *Room) slowAdmitted() bool {
+	return r.running(r.isSlow) < max(r.Most()*3/4, 1)
+}
+
+// running returns how many syncs of some keys run, but for those one of whose waits was ended. The caller holds mu.
+func (r *Room) running(of func(abi.KeyRef) bool) (n int) {
+	for _, x := range r.syncs {
+		if !x.began.IsZero() && (x.listed || !x.away) && of(x.key) {
+			n++
+		}
+	}
+	return n
+}
+
+// noteSlow notes that a sync of the key has waited for long. The caller holds mu.
+func (r *Room) noteSlow(key abi.KeyRef, now time.Time) {
+	maps.DeleteFunc(r.slow, func(_ string, until time.Time) bool { return now.After(until) })
+	if r.slow == nil {
+		r.slow = map[string]time.Time{}
+	}
+	r.slow[key.Namespace] = now.Add(slowFor)
+}
+
+// isSlow reports whether a key's namespace is slow. The caller holds mu.
+func (r *Room) isSlow(key abi.KeyRef) bool {
+	until, ok := r.slow[key.Namespace]
+	return ok && time.Now().Before(until)
 }
 
 // awayOf returns how many syncs of a share are away. The caller holds mu.
@@ -146,16 +193,46 @@ func (r *Room) end(s *Sync) {
 	}
 }
 
-// unlist takes a sync from those without a worker, and lets the held keys of its share have their turns. The caller
-// holds mu.
+// unlist takes a sync from those without a worker. The caller holds mu.
 func (r *Room) unlist(s *Sync) {
 	s.listed = false
 	r.away = slices.DeleteFunc(r.away, func(x *Sync) bool { return x == s })
-	of := share(s.key)
-	for key := range r.held[of] {
-		r.Wake(key)
+	r.wakeHeld(share(s.key))
+}
+
+// wakeHeld lets held keys have their turns for which there may be a place now, those of a share first. Each of them that
+// has its turn lets others have theirs when it ends. The caller holds mu.
+func (r *Room) wakeHeld(first abi.KeyRef) {
+	if len(r.held) == 0 {
+		return
 	}
-	delete(r.held, of)
+	places := r.Most()
+	wake := func(of abi.KeyRef) {
+		for key := range r.held[of] {
+			if places == 0 {
+				return
+			}
+			places--
+			r.Wake(key)
+			delete(r.held[of], key)
+		}
+		if len(r.held[of]) == 0 {
+			delete(r.held, of)
+		}
+	}
+
+	free := r.slowAdmitted()
+	if r.admits(first) && (free || !r.isSlow(first)) {
+		wake(first)
+	}
+	if !free {
+		return
+	}
+	for of := range r.held {
+		if r.admits(of) {
+			wake(of)
+		}
+	}
 }
 
 // Held returns the keys that may not begin, and since when.

@@ -8,11 +8,13 @@ import (
 )
 
 // A sync gives its worker back, until it ends, when it has waited for answers for the first of these, be it for one or
-// for thousands of quick ones; when a wait of it was ended, or half of the room is taken or one of its namespace waits,
-// for the second: it will hardly be quicker. To a key outside of namespaces each other such key is of its namespace.
+// for thousands of quick ones; when a wait of it was ended, half of the room is taken or several namespaces are slow,
+// for the second: it will hardly be quicker; and for the third when one of its namespace waits, or has waited for long
+// a while ago: its namespace is slow. To a key outside of namespaces each other such key is of its namespace.
 const (
 	Long  = 3 * time.Second
 	again = 500 * time.Millisecond
+	soon  = 50 * time.Millisecond
 )
 
 // Sync is the sync that a worker is at, one after another.
@@ -43,7 +45,10 @@ func (s *Sync) Begin(key abi.KeyRef, hidden bool) {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
 	s.key, s.began, s.hidden, s.long = key, time.Now(), hidden, Long
-	if s.room.hasKin(key) || len(s.room.away) >= s.room.half() {
+	switch r := s.room; {
+	case r.hasKin(key) || r.isSlow(key):
+		s.long = soon
+	case len(r.away) >= r.half() || len(r.slow) >= severalSlow:
 		s.long = again
 	}
 }
@@ -52,10 +57,16 @@ func (s *Sync) Begin(key abi.KeyRef, hidden bool) {
 func (s *Sync) End() {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
+	now := time.Now()
+	if s.waitedFor(now) >= again {
+		s.room.noteSlow(s.key, now)
+	}
+	of := share(s.key)
 	s.key, s.began, s.since, s.waited = abi.KeyRef{}, time.Time{}, time.Time{}, 0
 	if s.listed {
 		s.room.unlist(s)
 	}
+	s.room.wakeHeld(of)
 	if s.away {
 		s.away = false
 		s.room.Back()
@@ -99,6 +110,9 @@ func (s *Sync) look() {
 		return
 	}
 
+	if s.waitedFor(now) >= again {
+		r.noteSlow(s.key, now)
+	}
 	if later := r.makeRoom(s, now); later > 0 {
 		s.armed = true
 		s.timer.Reset(later)

@@ -250,7 +250,7 @@ func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
 		return false, false
 	}
 	if !c.awaited.Admit(key) {
-		c.waits.noteHold(key, "waits for others of its namespace", abi.Resource{})
+		c.waits.noteHold(key, "waits for others of its namespace, or of slow ones, whose writes the API server doesn't answer", abi.Resource{})
 		return false, false
 	}
 

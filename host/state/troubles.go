@@ -48,6 +48,7 @@ func trouble(level, about, what, do string) Trouble {
 // What passes by itself within so long is no trouble.
 const (
 	startingMax = 30 * time.Second
+	failingMax  = time.Minute
 	endingMax   = 5 * time.Minute
 	triesFew    = 3
 	troubleMost = 100
@@ -222,7 +223,8 @@ func (s *Status) heldUpKeys() (all []Trouble) {
 	for i := range s.Controllers {
 		c := &s.Controllers[i]
 		for _, x := range c.Causes {
-			if x.Oldest.Tries < triesFew && x.Oldest.State != controller.GivenUp {
+			lasts := !x.Oldest.Since.IsZero() && s.Process.Now.Sub(x.Oldest.Since) > failingMax
+			if x.Oldest.Tries < triesFew && x.Oldest.State != controller.GivenUp && !lasts {
 				continue // it may pass by itself
 			}
 			x.Oldest.Controller = c.Name

@@ -20,6 +20,9 @@ func TestTroubles(t *testing.T) {
 			{Name: "shadowed", State: "Running", Differences: 1},
 			{Name: "conflicts", State: "Running", Failing: 1, Causes: []controller.Cause{{Text: "conflict", Keys: 1,
 				Oldest: controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "conflict"}}}},
+			{Name: "drags", State: "Running", Failing: 1, Causes: []controller.Cause{{Text: "hung", Keys: 1,
+				Oldest: controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 1, Error: "hung",
+					Since: now.Add(-failingMax - 1)}}}},
 			{Name: "fails", State: "Running", Failing: 7, Causes: []controller.Cause{{Text: "no quota", Keys: 7,
 				Oldest: controller.Stuck{Key: "a/b", State: controller.Failing, Tries: 3, Error: "no quota"}}}},
 			{Name: "hastes", State: "Running", Restless: 2, Hastiest: &controller.Stuck{
@@ -56,7 +59,7 @@ func TestTroubles(t *testing.T) {
 		}
 	}
 	want := "bad configuration, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
-		"warning hastes, warning waits, warning doubts, warning fails, warning old, warning full, note shadowed"
+		"warning hastes, warning waits, warning doubts, warning drags, warning fails, warning old, warning full, note shadowed"
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}

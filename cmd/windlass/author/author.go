@@ -66,7 +66,9 @@ func nextSteps(name, folder string, files []string, custom bool) string {
 		{"windlass plugin inspect " + name + ".wasm", "what it reads, writes and is made of"},
 	}
 	if custom {
-		steps = append(steps, [2]string{"kubectl apply -f crd/ -f example.yaml", "the custom resource, and one of them"})
+		steps = append(steps, [2]string{"kubectl apply -f crd/", "the custom resource"},
+			[2]string{"kubectl wait --for=condition=Established -f crd/", "which the API server serves a moment later"},
+			[2]string{"kubectl apply -f example.yaml", "one of them"})
 	}
 	steps = append(steps, [2]string{fmt.Sprintf("windlass run --kubeconfig ~/.kube/config --plugin-folder . "+
 		"--controllers=%s-controller --leader-elect-resource-name=windlass-%s", name, name),
