@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/syncer"
 )
@@ -191,7 +192,7 @@ func (d *double) compare(live *Version, theirs, ours *abi.SyncResponse, veil, ow
 
 // written returns a version's effects as they would leave what the shadow's sync saw.
 func (d *double) written(v *Version, all []abi.Effect) []abi.Effect {
-	return v.Writer.Written(d.syncer.Snapshot(), all)
+	return effects.Written(v.Plan.Seen, d.syncer.Snapshot(), all)
 }
 
 // performsSame reports whether a perform of the shadow's would write what the live version's did.

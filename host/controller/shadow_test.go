@@ -97,8 +97,10 @@ func TestShadowOfMoreFields(t *testing.T) {
 		"performs it changed":  {performs, labels(performs), label},
 	} {
 		t.Run(name, func(t *testing.T) {
-			expectShadow(t, around, k, versionReading(t, x.live, "metadata.name", "data"),
-				versionReading(t, x.shadow, "metadata.name", "metadata.labels", "data"), x.want)
+			live := versionReading(t, x.live, "metadata.name", "data")
+			shadow := versionReading(t, x.shadow, "metadata.name", "metadata.labels", "data")
+			shadow.Writer = live.Writer // as in the manager
+			expectShadow(t, around, k, live, shadow, x.want)
 		})
 	}
 }

@@ -4,27 +4,29 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // Written returns effects with the object of each update as the update would leave it where it is done on what a sync
-// saw: answers of versions that read different fields are compared by that. What isn't known of stays as it is.
-func (w *Writer) Written(saw Snapshot, effects []abi.Effect) []abi.Effect {
+// saw, by a version that reads so much: answers of versions that read different fields are compared by that. What isn't
+// known of stays as it is.
+func Written(reads func(abi.Resource) *schema.Mask, saw Snapshot, effects []abi.Effect) []abi.Effect {
 	all := slices.Clone(effects)
 	for i := range all {
 		e := &all[i]
-		e.Members = w.Written(saw, e.Members)
+		e.Members = Written(reads, saw, e.Members)
 		if e.Kind != abi.EffectUpdate || ownBody(e.Subresource) {
 			continue
 		}
-		if object := w.writtenObject(saw, e); object != nil {
+		if object := seen(reads).written(saw, e); object != nil {
 			e.Object = object
 		}
 	}
 	return all
 }
 
-// writtenObject returns an object as an update would leave it, nil where that can't be said.
-func (w *Writer) writtenObject(saw Snapshot, e *abi.Effect) []byte {
+// written returns an object as an update would leave it, nil where that can't be said.
+func (f seen) written(saw Snapshot, e *abi.Effect) []byte {
 	r, ok := abi.ParseResource(e.Resource)
 	if !ok {
 		return nil
@@ -34,11 +36,11 @@ func (w *Writer) writtenObject(saw Snapshot, e *abi.Effect) []byte {
 		return nil
 	}
 
-	seen, err := w.seen.project(r, o.Raw)
+	before, err := f.project(r, o.Raw)
 	if err != nil {
 		return nil
 	}
-	object, _, err := mergeOf(e)(o.Resource.Message, o.Raw, seen, e.Object, w.seen.keepsPath(r))
+	object, _, err := mergeOf(e)(o.Resource.Message, o.Raw, before, e.Object, f.keepsPath(r))
 	if err != nil {
 		return nil // the update fails, too
 	}
