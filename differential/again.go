@@ -51,8 +51,8 @@ type replay struct {
 	outcome
 }
 
-// met notes in what situation the two differ or, where the one that the script looks for has come again, what upstream's
-// controller comes to in it. It reports whether nothing that follows is of interest.
+// met notes in what situation the two differ or, where the one that the script looks for has come again, what
+// upstream's controller comes to in it. It reports whether nothing that follows is of interest.
 func (p *play) met(d *Difference, before, ours *api.Cluster, o func() outcome, alike bool) bool {
 	if !alike {
 		d.found = situation{step: d.Step, key: d.Key, world: digest(before), ours: digest(ours)}
@@ -131,8 +131,8 @@ type verdict string
 const (
 	differs verdict = "differs"
 	right   verdict = "one of upstream's outcomes"
-	// undecided is that upstream's outcomes differ among themselves, and that of those played none is the plugin's, or only
-	// one.
+	// undecided is that upstream's outcomes differ among themselves, and that of those played none is the plugin's, or
+	// only one.
 	undecided verdict = "undecided"
 )
 
@@ -142,6 +142,7 @@ func (s *Subject) judge(t *testing.T, server *api.Server, d *Difference, known f
 	var plays []outcome
 	different := 0
 	seldom := func() bool { return howMany(plays, func(o *outcome) bool { return o.ends }) == 1 }
+
 	for i := uint64(0); i < triesMost && (len(plays) < replays || len(plays) < 2*replays && seldom()); i++ {
 		x := &script{seed: d.Seed, steps: d.Step, replay: &replay{situation: d.found, order: i + 1}}
 		n, _, err := s.inBubble(t, server, x, known)
@@ -161,6 +162,7 @@ func (s *Subject) judge(t *testing.T, server *api.Server, d *Difference, known f
 			return right, "", nil
 		}
 	}
+
 	if different == 0 { // what upstream's controller had come to before was chance already
 		return right, "", nil
 	}

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Known is a difference that is known, with its cause: an event that only one of the two tells, or one that is recognised
-// by its text.
+// Known is a difference that is known, with its cause: an event that only one of the two tells, or one that is
+// recognised by its text.
 type Known struct {
 	Controller string `json:"controller"`
 	// Event is the kind of the object, the type and the reason of an event, as in "Job Warning Suspended", and Only who

@@ -47,6 +47,7 @@ func TestRulesHaveRows(t *testing.T) {
 func TestRuleRefused(t *testing.T) {
 	const rule = "- {controller: c, kind: sync, match: x, cause: y"
 	const event = "- {controller: c, cause: y, row: z, "
+
 	for file, want := range map[string]string{
 		rule + ", row: z}":                                            "",
 		rule + "}":                                                    "entry 1: controller, cause and row",

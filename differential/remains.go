@@ -175,3 +175,35 @@ func differ(theirs, ours remains) string {
 	}
 	return out
 }
+
+// parts are the differences of single keys, where there are several keys: each may be known by itself. What is about
+// several of them is part of each.
+func (p *play) parts(whole *Difference, a, b remains, keys []string) (all []*Difference) {
+	for _, key := range keys {
+		text := differ(a.about(key, keys), b.about(key, keys))
+		if text == "" || len(keys) == 1 {
+			continue
+		}
+		part := *whole
+		part.Key, part.Text = key, text+p.missing([]string{key})
+		if p.subject.Explain != nil {
+			part.Text += "\n" + p.subject.Explain(part.objects(), text)
+		}
+		if p.subject.ExplainSync != nil {
+			part.Text += p.subject.ExplainSync(part.objects())
+		}
+		all = append(all, &part)
+	}
+	return all
+}
+
+// missing reports which events woke only upstream's controller for some keys.
+func (p *play) missing(keys []string) string {
+	text := ""
+	for _, key := range slices.Sorted(slices.Values(keys)) {
+		if event := p.missed[key]; event != nil {
+			text += "\n" + event.String()
+		}
+	}
+	return text
+}

@@ -200,8 +200,8 @@ func (r *Room) unlist(s *Sync) {
 	r.wakeHeld(share(s.key))
 }
 
-// wakeHeld lets held keys have their turns for which there may be a place now, those of a share first. Each of them that
-// has its turn lets others have theirs when it ends. The caller holds mu.
+// wakeHeld lets held keys have their turns for which there may be a place now, those of a share first. Each of them
+// that has its turn lets others have theirs when it ends. The caller holds mu.
 func (r *Room) wakeHeld(first abi.KeyRef) {
 	if len(r.held) == 0 {
 		return

@@ -146,8 +146,8 @@ func TestASlowNamespaceIsRemembered(t *testing.T) {
 	})
 }
 
-// However many keys of however many namespaces an API server doesn't answer for seconds, those of another one have their
-// turns.
+// However many keys of however many namespaces an API server doesn't answer for seconds, those of another one have
+// their turns.
 func TestSlowNamespacesHoldNoOther(t *testing.T) {
 	for name, x := range map[string]struct {
 		workers, namespaces, keys int

@@ -70,6 +70,7 @@ func TestComing(t *testing.T) {
 		_, ok := x.take(c)
 		return ok
 	}
+
 	now := time.Unix(0, 0)
 	x := &coming{}
 	a, b, c := of("a", "1"), of("b", "1"), of("c", "1")
