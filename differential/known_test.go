@@ -128,23 +128,26 @@ func TestRulesOfEvents(t *testing.T) {
 // Upstream's plays of a world are a set: what all of them do binds the plugin, what none does it may not do, and an end
 // that only one comes to isn't taken for right.
 func TestAmong(t *testing.T) {
+	type all = []string
+	type plays = []outcome
 	play := func(theirs uint64, ends bool, lines ...string) outcome {
 		return outcome{theirs: theirs, ends: ends, lines: lines}
 	}
+
 	for name, x := range map[string]struct {
 		ours  []string
 		first outcome
 		plays []outcome
 		want  verdict
 	}{
-		"another order": {[]string{"a"}, play(1, false, "b"), []outcome{play(2, true, "a"), play(2, true, "a")}, right},
-		"seldom":        {[]string{"a"}, play(1, false, "b"), []outcome{play(2, true, "a"), play(1, false, "b")}, undecided},
-		"never":         {[]string{"a"}, play(1, false, "a"), []outcome{play(1, false, "a")}, differs},
-		"undecided":     {[]string{"a"}, play(1, false, "a"), []outcome{play(2, false, "a")}, undecided},
-		"more":          {[]string{"a", "b"}, play(1, false, "a"), []outcome{play(2, true, "a"), play(2, true, "a")}, differs},
-		"less":          {nil, play(1, false, "a"), []outcome{play(2, true, "a"), play(3, true, "a", "b")}, differs},
-		"less, in some": {nil, play(1, false, "a"), []outcome{play(2, true), play(3, true, "a", "b")}, right},
-		"alone":         {[]string{"a"}, play(1, false, "a"), nil, differs},
+		"another order": {all{"a"}, play(1, false, "b"), plays{play(2, true, "a"), play(2, true, "a")}, right},
+		"seldom":        {all{"a"}, play(1, false, "b"), plays{play(2, true, "a"), play(1, false, "b")}, undecided},
+		"never":         {all{"a"}, play(1, false, "a"), plays{play(1, false, "a")}, differs},
+		"open":          {all{"a"}, play(1, false, "a"), plays{play(2, false, "a")}, undecided},
+		"more":          {all{"a", "b"}, play(1, false, "a"), plays{play(2, true, "a"), play(2, true, "a")}, differs},
+		"less":          {nil, play(1, false, "a"), plays{play(2, true, "a"), play(3, true, "a", "b")}, differs},
+		"less, in some": {nil, play(1, false, "a"), plays{play(2, true), play(3, true, "a", "b")}, right},
+		"alone":         {all{"a"}, play(1, false, "a"), nil, differs},
 	} {
 		d := &Difference{outcome: x.first, ours: x.ours}
 		if got, why := d.among(x.plays); got != x.want {
