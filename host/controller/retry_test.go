@@ -61,6 +61,28 @@ func TestRetries(t *testing.T) {
 	}
 }
 
+// A key whose writes fail because the API server is too busy isn't given up: nothing will happen to it when that ends.
+func TestRetriesOutlastABusyServer(t *testing.T) {
+	const retries = 2
+	c, asked := failing(t, retries, func(n int) int {
+		if n < 4*retries {
+			return http.StatusServiceUnavailable
+		}
+		return http.StatusConflict // the service account is there
+	})
+	w, k := newWorker(c), Key{Name: "shop"}
+	c.Wake(k)
+	for *asked <= 4*retries {
+		w.syncNext(t.Context())
+		if stuck, n := c.Stuck(func(string) bool { return true }, 1); n > 0 && stuck[0].State == GivenUp {
+			t.Fatalf("given up after %d tries", *asked)
+		}
+	}
+	if n := c.queue.NumRequeues(k); n != 0 {
+		t.Errorf("%d tries are remembered after all went well", n)
+	}
+}
+
 // A new version is given the state that the one before has kept, unless it doesn't understand it.
 func TestStateOfAFormerVersion(t *testing.T) {
 	k := Key{Name: "k"}

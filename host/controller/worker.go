@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -190,7 +191,7 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		c.queue.Forget(key)
 		c.stuck.markDone(key)
 		c.releaseKey(key)
-	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 &&
+	case s.Result == syncer.Error && v.Manifest.Backoff.Retries > 0 && !unavailable(err) &&
 		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
 		c.logFailure(v, key, err, "Giving up on the key until one of its objects changes or its resync comes", "attempts",
 			c.queue.NumRequeues(key)+1)
@@ -353,6 +354,14 @@ func (c *Controller) trapped(key Key, o *syncer.Outcome) {
 }
 
 // statusCode returns the HTTP status that a sync ended with: 200, that of the write that failed, or 500.
+// unavailable reports whether a write failed because there was no API server to do it, or it was too busy: that passes
+// without anything happening to the key.
+func unavailable(err error) bool {
+	var connection *url.Error
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTimeout(err) || errors.As(err, &connection)
+}
+
 func statusCode(err error) int {
 	if err == nil {
 		return http.StatusOK
