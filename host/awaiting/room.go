@@ -41,7 +41,7 @@ type Room struct {
 	syncs []*Sync // all
 	away  []*Sync // those without a worker, but for those one of whose waits was ended and that go on
 	ended int
-	slow  map[string]time.Time // namespaces that are slow, and until when
+	slow  map[abi.KeyRef]time.Time // shares that are slow, and until when
 	// held are the keys that may not begin, by their share, and since when
 	held map[abi.KeyRef]map[abi.KeyRef]time.Time
 }
@@ -114,16 +114,16 @@ func (r *Room) running(of func(abi.KeyRef) bool) (n int) {
 
 // noteSlow notes that a sync of the key has waited for long. The caller holds mu.
 func (r *Room) noteSlow(key abi.KeyRef, now time.Time) {
-	maps.DeleteFunc(r.slow, func(_ string, until time.Time) bool { return now.After(until) })
+	maps.DeleteFunc(r.slow, func(_ abi.KeyRef, until time.Time) bool { return now.After(until) })
 	if r.slow == nil {
-		r.slow = map[string]time.Time{}
+		r.slow = map[abi.KeyRef]time.Time{}
 	}
-	r.slow[key.Namespace] = now.Add(slowFor)
+	r.slow[share(key)] = now.Add(slowFor)
 }
 
-// isSlow reports whether a key's namespace is slow. The caller holds mu.
+// isSlow reports whether a key's share is slow. The caller holds mu.
 func (r *Room) isSlow(key abi.KeyRef) bool {
-	until, ok := r.slow[key.Namespace]
+	until, ok := r.slow[share(key)]
 	return ok && time.Now().Before(until)
 }
 

@@ -10,7 +10,8 @@ import (
 // A sync gives its worker back, until it ends, when it has waited for answers for the first of these, be it for one or
 // for thousands of quick ones; when a wait of it was ended, half of the room is taken or several namespaces are slow,
 // for the second: it will hardly be quicker; and for the third when one of its namespace waits, or has waited for long
-// a while ago: its namespace is slow. To a key outside of namespaces each other such key is of its namespace.
+// a while ago: its namespace is slow. To a key outside of namespaces each other such key is of its namespace while it
+// waits; only that key alone is slow then.
 const (
 	Long  = 3 * time.Second
 	again = 500 * time.Millisecond

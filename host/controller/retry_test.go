@@ -1,18 +1,22 @@
 package controller
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -61,25 +65,36 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A key whose writes fail because the API server is too busy isn't given up: nothing will happen to it when that ends.
+// A key whose writes fail because the API server is away or too busy isn't given up: nothing will happen to it when
+// that ends.
 func TestRetriesOutlastABusyServer(t *testing.T) {
 	const retries = 2
-	c, asked := failing(t, retries, func(n int) int {
-		if n < 4*retries {
-			return http.StatusServiceUnavailable
-		}
-		return http.StatusConflict // the service account is there
-	})
-	w, k := newWorker(c), Key{Name: "shop"}
-	c.Wake(k)
-	for *asked <= 4*retries {
-		w.syncNext(t.Context())
-		if stuck, n := c.Stuck(func(string) bool { return true }, 1); n > 0 && stuck[0].State == GivenUp {
-			t.Fatalf("given up after %d tries", *asked)
+	c, _ := failing(t, retries, func(int) int { return http.StatusConflict })
+	k, r := Key{Name: "shop"}, apischema.GroupResource{Resource: "serviceaccounts"}
+	for c.queue.NumRequeues(k) < retries { // a failure before the back-off is over counts for nothing
+		c.requeueRateLimited(k)
+	}
+
+	for _, x := range []struct {
+		err     error
+		givesUp bool
+	}{
+		{apierrors.NewTooManyRequests("busy", 1), false},
+		{apierrors.NewServiceUnavailable("away"), false},
+		{apierrors.NewServerTimeout(r, "create", 1), false},
+		{apierrors.NewTimeoutError("late", 1), false},
+		{fmt.Errorf("create: %w", &url.Error{Op: "Post", URL: "https://x", Err: errors.New("refused")}), false},
+		{apierrors.NewForbidden(r, "default", errors.New("quota")), true},
+		{apierrors.NewInternalError(errors.New("a webhook failed")), true},
+		{errors.New("the plugin's"), true},
+	} {
+		if got := c.givesUp(c.Current(), k, x.err); got != x.givesUp {
+			t.Errorf("%v: gives up: %t", x.err, got)
 		}
 	}
-	if n := c.queue.NumRequeues(k); n != 0 {
-		t.Errorf("%d tries are remembered after all went well", n)
+	c.queue.Forget(k)
+	if c.givesUp(c.Current(), k, errors.New("the first")) {
+		t.Error("gives up at once")
 	}
 }
 
