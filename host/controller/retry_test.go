@@ -1,22 +1,18 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -65,36 +61,21 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A key whose writes fail because the API server is away or too busy isn't given up: nothing will happen to it when
-// that ends.
-func TestRetriesOutlastABusyServer(t *testing.T) {
+// A key whose writes fail because the API server is away, too busy or broken isn't given up: nothing will happen to it
+// when that ends.
+func TestRetriesOutlastABrokenServer(t *testing.T) {
 	const retries = 2
-	c, _ := failing(t, retries, func(int) int { return http.StatusConflict })
-	k, r := Key{Name: "shop"}, apischema.GroupResource{Resource: "serviceaccounts"}
-	for c.queue.NumRequeues(k) < retries { // a failure before the back-off is over counts for nothing
-		c.requeueRateLimited(k)
-	}
-
-	for _, x := range []struct {
-		err     error
-		givesUp bool
-	}{
-		{apierrors.NewTooManyRequests("busy", 1), false},
-		{apierrors.NewServiceUnavailable("away"), false},
-		{apierrors.NewServerTimeout(r, "create", 1), false},
-		{apierrors.NewTimeoutError("late", 1), false},
-		{fmt.Errorf("create: %w", &url.Error{Op: "Post", URL: "https://x", Err: errors.New("refused")}), false},
-		{apierrors.NewForbidden(r, "default", errors.New("quota")), true},
-		{apierrors.NewInternalError(errors.New("a webhook failed")), true},
-		{errors.New("the plugin's"), true},
-	} {
-		if got := c.givesUp(c.Current(), k, x.err); got != x.givesUp {
-			t.Errorf("%v: gives up: %t", x.err, got)
+	c, asked := failing(t, retries, func(int) int { return http.StatusInternalServerError })
+	w, k := newWorker(c), Key{Name: "shop"}
+	c.Wake(k)
+	for range 3 * retries {
+		w.syncNext(t.Context())
+		if stuck, n := c.Stuck(func(string) bool { return true }, 1); n != 1 || stuck[0].State != Failing {
+			t.Fatalf("after %d requests %d keys are stuck: %+v", *asked, n, stuck)
 		}
 	}
-	c.queue.Forget(k)
-	if c.givesUp(c.Current(), k, errors.New("the first")) {
-		t.Error("gives up at once")
+	if *asked < 3*retries {
+		t.Errorf("asked only %d times", *asked)
 	}
 }
 

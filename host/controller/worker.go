@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -191,7 +190,8 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		c.queue.Forget(key)
 		c.stuck.markDone(key)
 		c.releaseKey(key)
-	case s.Result == syncer.Error && c.givesUp(v, key, err):
+	case s.Result == syncer.Error && !o.Forsaken && v.Manifest.Backoff.Retries > 0 &&
+		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
 		c.logFailure(v, key, err, "Giving up on the key until one of its objects changes or its resync comes", "attempts",
 			c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
@@ -353,20 +353,6 @@ func (c *Controller) trapped(key Key, o *syncer.Outcome) {
 }
 
 // statusCode returns the HTTP status that a sync ended with: 200, that of the write that failed, or 500.
-// givesUp reports whether a key whose sync has failed so has used up its tries.
-func (c *Controller) givesUp(v *Version, key Key, err error) bool {
-	retries := int(v.Manifest.Backoff.Retries)
-	return retries > 0 && c.queue.NumRequeues(key) >= retries && !unavailable(err)
-}
-
-// unavailable reports whether a write failed because there was no API server to do it, or it was too busy: that passes
-// without anything happening to the key.
-func unavailable(err error) bool {
-	var connection *url.Error
-	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
-		apierrors.IsTimeout(err) || errors.As(err, &connection)
-}
-
 func statusCode(err error) int {
 	if err == nil {
 		return http.StatusOK

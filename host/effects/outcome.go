@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +42,9 @@ var tolerances = map[string]abi.Tolerance{
 
 // failedOutcome makes the outcome of a failure, which is none where the effect tolerates it.
 func (s *Session) failedOutcome(e *abi.Effect, err error) (abi.Outcome, error) {
+	if isForsaken(err) {
+		s.forsaken.Store(true)
+	}
 	o := abi.Outcome{Code: abi.CodeFailed, Reason: reasonOf(err), Message: err.Error()}
 	if t := tolerances[o.Reason]; t != 0 && e.Tolerate&t != 0 {
 		o.Code = abi.CodeOK
@@ -60,6 +65,17 @@ func (s *Session) failedOutcome(e *abi.Effect, err error) (abi.Outcome, error) {
 		what += " " + printable.Line(strings.TrimPrefix(e.Namespace+"/"+e.Name, "/"), textMost)
 	}
 	return o, &Error{Request: what, Reason: o.Reason, Err: err}
+}
+
+// isForsaken reports whether an error is the API server's own, as Forsaken says.
+func isForsaken(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		code := status.Status().Code
+		return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+	}
+	var connection *url.Error
+	return errors.As(err, &connection)
 }
 
 func isStale(err error) bool {

@@ -22,6 +22,7 @@ type Session struct {
 	allowance allowance
 	deferred  atomic.Int64 // nanoseconds
 	failedAsk atomic.Pointer[FailedAskError]
+	forsaken  atomic.Bool // see Forsaken
 
 	bases bases
 	plans plans
@@ -84,6 +85,10 @@ func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
 	_, err := s.performSequence(ctx, effects)
 	return err
 }
+
+// Forsaken reports whether a request failed because the API server, or what it relies on, was away, too busy or broken:
+// that passes without anything happening to the key.
+func (s *Session) Forsaken() bool { return s.forsaken.Load() }
 
 // Writes is how many writes the session has sent, failed ones included.
 func (s *Session) Writes() int { return int(s.writes.Load()) }

@@ -133,6 +133,7 @@ type Outcome struct {
 	Accepted bool
 
 	Writes   int           // sent, failed ones included
+	Forsaken bool          // a request failed for the API server's sake: see effects.Session
 	Deferred time.Duration // until the plugin's budget has deletes again
 	Effects  int           // asked for, by performs and by the answer
 
@@ -220,6 +221,7 @@ func (s *Syncer) runSession(ctx context.Context) error {
 	s.session = t.Writer.Begin(key, &s.snapshot)
 	defer func() {
 		s.outcome.Writes, s.outcome.Deferred = s.session.Writes(), s.session.Deferred()
+		s.outcome.Forsaken = s.session.Forsaken()
 		if s.isObjectGone() {
 			t.Writer.Forget(key) // what it published ends with the object
 		}
