@@ -102,6 +102,24 @@ func TestRulesOfText(t *testing.T) {
 	}
 }
 
+// A list in an event's text is a set, and what is in it counts.
+func TestListsOfEventsHaveNoOrder(t *testing.T) {
+	s := &Subject{known: &knowns{}}
+	for _, x := range []struct {
+		a, b string
+		same bool
+	}{
+		{`event e: [x of a, y of b]`, `event e: [y of b, x of a]`, true},
+		{`event e: [x of a, y of b]`, `event e: [x of a, z of b]`, false},
+		{`event e: [x of a, y of b]`, `event e: [x of a]`, false},
+		{`told: [x, y]`, `told: [y, x]`, false},
+	} {
+		if same := s.normal(x.a, nil) == s.normal(x.b, nil); same != x.same {
+			t.Errorf("%s and %s: the same: %t", x.a, x.b, same)
+		}
+	}
+}
+
 // An event that only one is known to tell isn't compared, where only that one tells it.
 func TestRulesOfEvents(t *testing.T) {
 	rules, err := parseKnown([]byte("- {controller: c, event: Job Warning Waits, only: plugin, cause: why, row: z}"))

@@ -46,7 +46,7 @@ type Difference struct {
 	past    []string                // what had happened before
 	// parts are the differences of single keys, where several keys were compared at once.
 	parts []*Difference
-	// found is the situation in which they differed, outcome what upstream's controller came to in it, and lines what the
+	// found is the situation in which they differed, outcome what upstream's controller came to in it, and ours what the
 	// plugin wrote and told.
 	found situation
 	outcome
@@ -423,8 +423,10 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		before.did += "\nupstream's error: " + oneLine(n.Err)
 	}
 	text := compare(a, b)
-	before.ours = linesOf(p.cluster, b)
-	o := func() outcome { return outcome{text == "", text == "", digest(theirs), linesOf(p.cluster, a)} }
+	o := func() outcome {
+		before.ours = linesOf(p.cluster, b)
+		return outcome{text == "", text == "", digest(theirs), linesOf(p.cluster, a)}
+	}
 	if p.met(before, p.cluster, ours, o, text == "") {
 		return nil, nil, nil
 	}

@@ -286,8 +286,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	if (p.subject.late || p.forever != nil) && differ(x.a.still().without(" fails"), x.b.still().without(" fails")) == "" {
 		text = ""
 	}
-	before.ours = linesOf(p.cluster, x.b.still().without(" fails").lines)
 	o := func() outcome {
+		before.ours = linesOf(p.cluster, x.b.still().without(" fails").lines)
 		objects := differ(remains{objects: x.a.objects}, remains{objects: x.b.objects})
 		return outcome{text == "", objects == "", digest(x.theirs.cluster),
 			linesOf(p.cluster, x.a.still().without(" fails").lines)}

@@ -114,11 +114,15 @@ func (r *Room) running(of func(abi.KeyRef) bool) (n int) {
 
 // noteSlow notes that a sync of the key has waited for long. The caller holds mu.
 func (r *Room) noteSlow(key abi.KeyRef, now time.Time) {
-	maps.DeleteFunc(r.slow, func(_ abi.KeyRef, until time.Time) bool { return now.After(until) })
 	if r.slow == nil {
 		r.slow = map[abi.KeyRef]time.Time{}
 	}
 	r.slow[share(key)] = now.Add(slowFor)
+}
+
+// forgetSlow forgets those that aren't slow any longer. The caller holds mu.
+func (r *Room) forgetSlow(now time.Time) {
+	maps.DeleteFunc(r.slow, func(_ abi.KeyRef, until time.Time) bool { return !now.Before(until) })
 }
 
 // isSlow reports whether a key's share is slow. The caller holds mu.

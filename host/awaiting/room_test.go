@@ -143,6 +143,10 @@ func TestASlowNamespaceIsRemembered(t *testing.T) {
 		if !lends("unknown", again) {
 			t.Error("where several are slow, another one may be")
 		}
+		time.Sleep(slowFor)
+		if lends("unheard", Long-1) || len(r.slow) != 1 {
+			t.Errorf("after a while %d are slow, and none is held against another one", len(r.slow))
+		}
 	})
 }
 

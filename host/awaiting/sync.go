@@ -45,7 +45,9 @@ func (s *Sync) Context(ctx context.Context) context.Context {
 func (s *Sync) Begin(key abi.KeyRef, hidden bool) {
 	s.room.mu.Lock()
 	defer s.room.mu.Unlock()
-	s.key, s.began, s.hidden, s.long = key, time.Now(), hidden, Long
+	now := time.Now()
+	s.room.forgetSlow(now)
+	s.key, s.began, s.hidden, s.long = key, now, hidden, Long
 	switch r := s.room; {
 	case r.hasKin(key) || r.isSlow(key):
 		s.long = soon

@@ -190,7 +190,7 @@ func (w *worker) syncNext(ctx context.Context) bool {
 		c.queue.Forget(key)
 		c.stuck.markDone(key)
 		c.releaseKey(key)
-	case s.Result == syncer.Error && !o.Forsaken && v.Manifest.Backoff.Retries > 0 &&
+	case s.Result == syncer.Error && !o.ServerFailed && v.Manifest.Backoff.Retries > 0 &&
 		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
 		c.logFailure(v, key, err, "Giving up on the key until one of its objects changes or its resync comes", "attempts",
 			c.queue.NumRequeues(key)+1)

@@ -42,8 +42,8 @@ var tolerances = map[string]abi.Tolerance{
 
 // failedOutcome makes the outcome of a failure, which is none where the effect tolerates it.
 func (s *Session) failedOutcome(e *abi.Effect, err error) (abi.Outcome, error) {
-	if isForsaken(err) {
-		s.forsaken.Store(true)
+	if isServerFailure(err) {
+		s.serverFailed.Store(true)
 	}
 	o := abi.Outcome{Code: abi.CodeFailed, Reason: reasonOf(err), Message: err.Error()}
 	if t := tolerances[o.Reason]; t != 0 && e.Tolerate&t != 0 {
@@ -67,8 +67,8 @@ func (s *Session) failedOutcome(e *abi.Effect, err error) (abi.Outcome, error) {
 	return o, &Error{Request: what, Reason: o.Reason, Err: err}
 }
 
-// isForsaken reports whether an error is the API server's own, as Forsaken says.
-func isForsaken(err error) bool {
+// isServerFailure reports whether an error is the API server's own, as ServerFailed says.
+func isServerFailure(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		code := status.Status().Code

@@ -18,11 +18,11 @@ type Session struct {
 	wakes   int          // of siblings, so far
 	again   time.Time    // until then a request without a definite answer is sent again
 
-	results   atomic.Int64 // bytes read live, held until the end
-	allowance allowance
-	deferred  atomic.Int64 // nanoseconds
-	failedAsk atomic.Pointer[FailedAskError]
-	forsaken  atomic.Bool // see Forsaken
+	results      atomic.Int64 // bytes read live, held until the end
+	allowance    allowance
+	deferred     atomic.Int64 // nanoseconds
+	failedAsk    atomic.Pointer[FailedAskError]
+	serverFailed atomic.Bool // see ServerFailed
 
 	bases bases
 	plans plans
@@ -86,9 +86,9 @@ func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
 	return err
 }
 
-// Forsaken reports whether a request failed because the API server, or what it relies on, was away, too busy or broken:
+// ServerFailed reports whether a request failed because the API server, or what it relies on, was away, too busy or broken:
 // that passes without anything happening to the key.
-func (s *Session) Forsaken() bool { return s.forsaken.Load() }
+func (s *Session) ServerFailed() bool { return s.serverFailed.Load() }
 
 // Writes is how many writes the session has sent, failed ones included.
 func (s *Session) Writes() int { return int(s.writes.Load()) }

@@ -132,10 +132,10 @@ type Outcome struct {
 	// Accepted says that the answer has passed all checks: what it asked for was begun.
 	Accepted bool
 
-	Writes   int           // sent, failed ones included
-	Forsaken bool          // a request failed for the API server's sake: see effects.Session
-	Deferred time.Duration // until the plugin's budget has deletes again
-	Effects  int           // asked for, by performs and by the answer
+	Writes       int           // sent, failed ones included
+	ServerFailed bool          // a request failed because of the API server: see effects.Session
+	Deferred     time.Duration // until the plugin's budget has deletes again
+	Effects      int           // asked for, by performs and by the answer
 
 	SnapshotBytes int // the request
 	OutcomeBytes  int // what its performs were answered with
@@ -221,7 +221,7 @@ func (s *Syncer) runSession(ctx context.Context) error {
 	s.session = t.Writer.Begin(key, &s.snapshot)
 	defer func() {
 		s.outcome.Writes, s.outcome.Deferred = s.session.Writes(), s.session.Deferred()
-		s.outcome.Forsaken = s.session.Forsaken()
+		s.outcome.ServerFailed = s.session.ServerFailed()
 		if s.isObjectGone() {
 			t.Writer.Forget(key) // what it published ends with the object
 		}
