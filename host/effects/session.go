@@ -86,8 +86,8 @@ func (s *Session) Finish(ctx context.Context, effects []abi.Effect) error {
 	return err
 }
 
-// ServerFailed reports whether a request failed because the API server, or what it relies on, was away, too busy or broken:
-// that passes without anything happening to the key.
+// ServerFailed reports whether a request failed because the API server, or what it relies on, was away, too busy or
+// broken: that passes without anything happening to the key.
 func (s *Session) ServerFailed() bool { return s.serverFailed.Load() }
 
 // Writes is how many writes the session has sent, failed ones included.
