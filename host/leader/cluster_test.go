@@ -242,6 +242,9 @@ func takenAway(t *testing.T, c *cluster.Cluster, client kubernetes.Interface) {
 			if _, err := a.Await(t.Context()); err != nil {
 				t.Error(err)
 			}
+			if holder, since := a.Holder(); holder != "a" || since.Before(from) {
+				t.Errorf("held by %q since %v: this term began after %v", holder, since, from)
+			}
 		})
 	}
 }

@@ -60,13 +60,11 @@ func (k *lock) Update(ctx context.Context, r entry) error {
 
 // writeEntry takes or renews the Lease. What has succeeded counts from before it was sent.
 func (l *Lease) writeEntry(ctx context.Context, r entry, write func(context.Context, entry) error) error {
-	// The elector has looked at its clock before it waited for the Lease, and remembers that.
+	// The elector has looked at its clock before it waited for the Lease, and remembers that. For a Lease that this
+	// process has lost and takes again it keeps the time of the term that has ended.
 	if !l.Leading() {
 		now := metav1.NewTime(time.Now())
-		if r.AcquireTime.Equal(&r.RenewTime) {
-			r.AcquireTime = now
-		}
-		r.RenewTime, l.acquired = now, r.AcquireTime
+		r.RenewTime, l.acquired = now, now
 	}
 	r.AcquireTime = l.acquired
 	sent := l.fence.read()
