@@ -160,16 +160,52 @@ func (a *apart) compare() *Difference {
 	if text == "" {
 		return nil
 	}
+	told := ""
 	if a.subject.Explain != nil {
-		text += a.subject.Explain(a.before, text)
+		told = a.subject.Explain(a.before, text)
+		text += told
 	}
 	deed := a.deed
 	if f := a.subject.forever(a.script); f != nil {
 		deed += ", " + f.String()
 	}
+	x, y, err := a.remain(theirs.cluster, ours.cluster)
+	if err != nil {
+		panic(err) // as above
+	}
+	x.lines = append(theirs.writes, theirs.measured().Since(theirs.before)...)
+	y.lines = append(ours.writes, ours.measured().Since(ours.before)...)
 	return &Difference{
+		theirs: x, others: y, writes: theirs.writes, told: told,
 		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: deed, Kind: "end", Text: text,
-		now: a.began, past: slices.Clone(a.past), did: strings.Join(theirs.writes, "\n"),
+		now: a.began, past: slices.Clone(a.past),
 		objects: func() []runtime.Object { return a.before },
 	}
+}
+
+// remain returns the objects in which two clusters differ.
+func (a *apart) remain(theirs, ours *api.Cluster) (x, y remains, err error) {
+	unlike, err := api.Unlike(theirs, ours)
+	if err != nil {
+		return x, y, err
+	}
+	a.several = a.severals()
+	texts := func(objects []api.Stored) map[string]string {
+		lists := map[string][]string{}
+		for _, o := range objects {
+			name := anonymous(o.Object.(metav1.Object), o.Object.(metav1.Object).GetName())
+			if class := a.subject.class(o.Object); class != "" && a.several[class] {
+				name = class
+			}
+			name = o.Resource.Resource + " " + o.Object.(metav1.Object).GetNamespace() + "/" + name
+			lists[name] = append(lists[name], a.text(o.Object))
+		}
+		out := map[string]string{}
+		for name, list := range lists {
+			slices.Sort(list)
+			out[name] = written.ReplaceAllString(strings.Join(list, "---\n"), "<a time in this run>")
+		}
+		return out
+	}
+	return remains{objects: texts(unlike[0])}, remains{objects: texts(unlike[1])}, nil
 }

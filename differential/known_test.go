@@ -9,6 +9,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -45,25 +47,21 @@ func TestRulesHaveRows(t *testing.T) {
 }
 
 func TestRuleRefused(t *testing.T) {
-	const rule = "- {controller: c, kind: sync, match: x, cause: y"
-	const event = "- {controller: c, cause: y, row: z, "
+	const rule = "- {row: z, cause: y, differs: [upstream again]"
 
 	for file, want := range map[string]string{
-		rule + ", row: z}":                                            "",
-		rule + "}":                                                    "entry 1: controller, cause and row",
-		rule + ", row: ''}":                                           "entry 1: controller, cause and row",
-		rule + ", row: z}\n" + rule + "}":                             "entry 2: controller, cause and row",
-		rule + ", row: z, deed: '('}":                                 "missing closing )",
-		rule + ", row: z, because: y}":                                "because",
-		rule + ", row: z, chance: true}":                              "chance",
-		rule + ", row: z, only: plugin}":                              "has kind and match",
-		"- {controller: c, kind: text, match: x, cause: y, row: z}":   "has groups",
-		"- {controller: c, kind: text, match: (x), cause: y, row: z}": "",
-		"- {controller: c, kind: sync, cause: y, row: z}":             "has kind and match",
-		event + "event: Job Warning No, only: plugin}":                "",
-		event + "event: Job Warning, only: plugin}":                   "a rule of an event",
-		event + "event: Job Warning No, only: both}":                  "a rule of an event",
-		event + "event: Job Warning No, only: plugin, match: x}":      "a rule of an event",
+		rule + "}":                                    "",
+		"- {row: z, cause: y}":                        "entry 1: row, cause and differs",
+		"- {row: z, differs: [again]}":                "entry 1: row, cause and differs",
+		rule + "}\n- {cause: y, differs: [again]}":    "entry 2: row, cause and differs",
+		"- {row: z, cause: y, differs: [(.*)]}":       "begins with no verb",
+		"- {row: z, cause: y, differs: [ours again]}": "begins with no verb",
+		rule + ", because: y}":                        "because",
+		rule + ", chance: true}":                      "chance",
+		rule + ", when: [{}]}":                        "a situation says something",
+		rule + ", when: [{kind: Pod, value: x}]}":     "a value is that of a path",
+		rule + ", when: [{late: true}]}":              "",
+		rule + ", when: [{with: nothing}]}":           "with: ",
 	} {
 		switch _, err := parseKnown([]byte(file)); {
 		case want == "" && err != nil:
@@ -71,34 +69,6 @@ func TestRuleRefused(t *testing.T) {
 		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: %v, should be refused for: %s", file, err, want)
 		}
-	}
-}
-
-// What a rule of text lets differ is what its groups match, and nothing else of the line.
-func TestRulesOfText(t *testing.T) {
-	rules, err := parseKnown([]byte(`
-- {controller: c, kind: text, match: 'slice "([^"]*)"', cause: names, row: x}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &knowns{texts: rules, seen: map[string]int{}}
-
-	for _, x := range []struct {
-		a, b string
-		same bool
-	}{
-		{`slice "a" and slice "b"`, `slice "b" and slice "c"`, true},
-		{`slice "a" is gone`, `slice "a" is there`, false},
-		{`slice "a"`, `slice ""`, true},
-		{`slice "a"`, `slice`, false},
-	} {
-		if same := k.loosened(x.a) == k.loosened(x.b); same != x.same {
-			t.Errorf("%s and %s: the same: %t", x.a, x.b, same)
-		}
-	}
-	if k.seen["names"] == 0 {
-		t.Errorf("it isn't counted how often the rules were met: %v", k.seen)
 	}
 }
 
@@ -120,13 +90,13 @@ func TestListsOfEventsHaveNoOrder(t *testing.T) {
 	}
 }
 
-// An event that only one is known to tell isn't compared, where only that one tells it.
+// An event that one of them is always known to tell alone isn't compared, where only that one tells it.
 func TestRulesOfEvents(t *testing.T) {
-	rules, err := parseKnown([]byte("- {controller: c, event: Job Warning Waits, only: plugin, cause: why, row: z}"))
+	rules, err := parseKnown([]byte("- {row: z, cause: y, differs: [plugin event Job Warning Waits], goesOn: true}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &knowns{events: rules, seen: map[string]int{}}
+	k := &knowns{rules: rules}
 	const waits, other = "event Job default/a Warning Waits: for b", "event Job default/a Normal Waits: for b"
 	for _, x := range []struct{ theirs, ours, a, b []string }{
 		{[]string{"x"}, []string{"x", waits}, []string{"x"}, []string{"x"}},
@@ -138,8 +108,76 @@ func TestRulesOfEvents(t *testing.T) {
 			t.Errorf("%q beside %q: %q and %q are compared", x.ours, x.theirs, b, a)
 		}
 	}
-	if k.seen["why"] != 1 {
-		t.Error("it isn't counted how often the rule was met:", k.seen)
+	if rules[0].seen != 1 {
+		t.Error("it isn't counted how often the rule was met:", rules[0].seen)
+	}
+}
+
+// A difference is taken apart into what it is about, without names and values.
+func TestAtoms(t *testing.T) {
+	for name, x := range map[string]struct {
+		theirs, ours remains
+		want         string
+	}{
+		"a write":             {remains{lines: []string{"delete pods a/b Foreground"}}, remains{}, "upstream delete pods Foreground"},
+		"a write that fails":  {remains{}, remains{lines: []string{"create pods a/ fails: Invalid\nspec: {}"}}, "plugin create pods fails Invalid"},
+		"a field":             {remains{lines: []string{"update jobs/status a/b\nstatus:\n  active: 1"}}, remains{lines: []string{"update jobs/status a/b\nstatus:\n  active: 2"}}, "update jobs/status status.active"},
+		"a field in a list":   {remains{objects: map[string]string{"pods a/b": "c:\n- d: 1\n  e: 1\n"}}, remains{objects: map[string]string{"pods a/b": "c:\n- d: 1\n"}}, "object pods c.e"},
+		"an object":           {remains{objects: map[string]string{"pods a/b": "c: 1"}}, remains{}, "upstream object pods"},
+		"an event's text":     {remains{lines: []string{"event Job a/b Normal C: d"}}, remains{lines: []string{"event Job a/b Normal C: e"}}, "event Job Normal C text"},
+		"an event":            {remains{}, remains{lines: []string{"event Job a/b Normal C: e"}}, "plugin event Job Normal C"},
+		"another time":        {remains{lines: []string{"a/b again after 1s"}}, remains{lines: []string{"a/b again after 2s"}}, "again"},
+		"no time":             {remains{lines: []string{"again after 1s"}}, remains{lines: []string{"fails"}}, "plugin fails; upstream again"},
+		"a series":            {remains{lines: []string{"metric x a=b 1"}}, remains{lines: []string{"metric x a=b 2"}}, "metric x"},
+		"the order":           {remains{lines: []string{"wakes a", "wakes b"}}, remains{lines: []string{"wakes b", "wakes a"}}, "order"},
+		"a line of a subject": {remains{lines: []string{"a/b: in the end IPv4 name: x"}}, remains{}, "upstream sum in the end"},
+	} {
+		var all []string
+		for _, a := range atomsOf(x.theirs, x.ours) {
+			all = append(all, a.String())
+		}
+		if got := strings.Join(all, "; "); got != x.want {
+			t.Errorf("%s: %s, should be: %s", name, got, x.want)
+		}
+	}
+}
+
+// A rule covers what it names as far as it goes, of the side that it names, in one of its situations.
+func TestRuleCovers(t *testing.T) {
+	const pod = "Pod"
+	o := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: pod}, ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a.b/c": "d"}}}
+	theirs := func(lines ...string) *Difference {
+		return &Difference{Kind: "sync", theirs: remains{lines: lines}, writes: []string{"create pods fails Invalid"}, Deed: "x of y",
+			objects: func() []runtime.Object { return []runtime.Object{o} }}
+	}
+	for rule, covers := range map[string]bool{
+		"differs: [delete pods]":                                             true,
+		"differs: [delete]":                                                  true,
+		"differs: ['delete * fails']":                                        false,
+		"differs: [plugin delete pods]":                                      false,
+		"differs: [delete po]":                                               false,
+		"differs: [delete pods, event], when: [{late: true}]":                false,
+		"differs: [delete pods], when: [{late: true}, {wrote: create pods}]": true,
+		"differs: [delete pods], when: [{wrote: create pods fails Invalid, deed: of z}]":        false,
+		"differs: [delete pods], when: [{woken: update pods}]":                                  false,
+		`differs: [delete pods], when: [{kind: Pod, path: 'metadata.labels.a\.b/c', value: d}]`: true,
+		`differs: [delete pods], when: [{kind: Pod, path: 'metadata.labels.a\.b/c', value: e}]`: false,
+		"differs: [delete pods], when: [{kind: Node}]":                                          false,
+	} {
+		rules, err := parseKnown([]byte("- {row: z, cause: y, " + rule + "}"))
+		if err != nil {
+			t.Fatal(rule, err)
+		}
+		if is := (&knowns{rules: rules}).has(theirs("delete pods a/b")); is != covers {
+			t.Errorf("%s covers it: %t", rule, is)
+		}
+	}
+	rules, err := parseKnown([]byte("- {row: z, cause: y, differs: [delete pods]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (&knowns{rules: rules}).has(theirs("delete pods a/b", "delete nodes c")) {
+		t.Error("a rule of a part covers the whole")
 	}
 }
 

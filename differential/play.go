@@ -38,19 +38,24 @@ type Difference struct {
 	Kind    string // sync, wake, answer, rest
 	Text    string
 
-	late    bool   // the caches were
-	rested  bool   // chance decides what each comes to: caches were late, or something is refused for ever
-	did     string // by upstream's controller
+	late    bool // the caches were
+	rested  bool // chance decides what each comes to: caches were late, or something is refused for ever
 	now     time.Time
 	objects func() []runtime.Object // as the caches showed them
 	past    []string                // what had happened before
-	// parts are the differences of single keys, where several keys were compared at once.
-	parts []*Difference
 	// found is the situation in which they differed, outcome what upstream's controller came to in it, and ours what the
 	// plugin wrote and told.
 	found situation
 	outcome
 	ours []string
+	// theirs and others are what upstream's controller and the plugin have come to, writes what upstream's has sent, told
+	// what its subject explains, and missed the changes that have woken upstream's alone.
+	theirs, others remains
+	writes         []string
+	told           string
+	missed         []*missed
+	errors         []string // that syncs of either have ended with
+	unknown        []atom   // of which no rule knows
 	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
 	counted, goesOn bool
 }
@@ -177,8 +182,10 @@ func (p *play) through() (*Difference, error) {
 func (p *play) measure() *Difference {
 	before := p.measured
 	p.measured = [2]native.Measures{p.native.Measured(), p.plugin.Measured()}
-	text := compare(p.measured[0].Since(before[0]), p.measured[1].Since(before[1]))
+	a, b := p.measured[0].Since(before[0]), p.measured[1].Since(before[1])
+	text := compare(a, b)
 	d := p.difference("metrics", "", text)
+	d.theirs, d.others = remains{lines: a}, remains{lines: b}
 	o := func() outcome { return outcome{alike: text == "", ends: text == ""} }
 	if p.met(d, nil, nil, o, text == "") || text == "" {
 		return nil
@@ -418,10 +425,12 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, nil, err
 	}
 	a, b = p.subject.known.untold(a, b)
-	before.did = strings.Join(a, "\n")
-	if n.Err != nil {
-		before.did += "\nupstream's error: " + oneLine(n.Err)
+	for _, err := range []error{n.Err, w.Err} {
+		if err != nil {
+			before.errors = append(before.errors, oneLine(err))
+		}
 	}
+	before.writes = sentBy(theirs)
 	text := compare(a, b)
 	o := func() outcome {
 		before.ours = linesOf(p.cluster, b)
@@ -431,16 +440,19 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, nil, nil
 	}
 	if text != "" {
+		before.theirs, before.others = remains{lines: a}, remains{lines: b}
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + oneLine(w.Err)
 		}
 		if p.subject.ExplainSync != nil {
-			text += p.subject.ExplainSync(before.objects())
+			before.told = p.subject.ExplainSync(before.objects())
+			text += before.told
 		}
 		before.Text = text
 		return nil, before, nil
 	}
 	if missed, ok := p.missed[key]; ok && p.matters(key, a, n) {
+		before.theirs, before.missed = remains{lines: a}, append(before.missed, missed)
 		before.Kind, before.Text = "wake", missed.String()+"\nwhere a sync does this:\n"+strings.Join(a, "\n")
 		return nil, before, nil
 	}

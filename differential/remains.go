@@ -3,7 +3,6 @@ package differential
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,22 +23,6 @@ type remains struct {
 
 // still is what remains but for what a key has asked for by itself.
 func (r remains) still() remains { return r.without(" again after ") }
-
-// about leaves out what is about others of the keys and not about one.
-func (r remains) about(key string, keys []string) remains {
-	others := func(text string) bool {
-		return !mentions(text, key) && slices.ContainsFunc(keys, func(k string) bool { return mentions(text, k) })
-	}
-	objects := maps.Clone(r.objects)
-	maps.DeleteFunc(objects, func(name, _ string) bool { return others(name) })
-	return remains{slices.DeleteFunc(slices.Clone(r.lines), others), objects}
-}
-
-// mentions reports whether a text has a key's name, or one that begins with it as those of what belongs to it do.
-func mentions(text, key string) bool {
-	name := regexp.QuoteMeta(key[strings.LastIndex(key, "/")+1:])
-	return regexp.MustCompile("(^|[^a-z0-9-])" + name + "($|[^a-z0-9])").MatchString(text)
-}
 
 // without leaves out lines that contain a text.
 func (r remains) without(text string) remains {
@@ -174,27 +157,6 @@ func differ(theirs, ours remains) string {
 		}
 	}
 	return out
-}
-
-// parts are the differences of single keys, where there are several keys: each may be known by itself. What is about
-// several of them is part of each.
-func (p *play) parts(whole *Difference, a, b remains, keys []string) (all []*Difference) {
-	for _, key := range keys {
-		text := differ(a.about(key, keys), b.about(key, keys))
-		if text == "" || len(keys) == 1 {
-			continue
-		}
-		part := *whole
-		part.Key, part.Text = key, text+p.missing([]string{key})
-		if p.subject.Explain != nil {
-			part.Text += "\n" + p.subject.Explain(part.objects(), text)
-		}
-		if p.subject.ExplainSync != nil {
-			part.Text += p.subject.ExplainSync(part.objects())
-		}
-		all = append(all, &part)
-	}
-	return all
 }
 
 // missing reports which events woke only upstream's controller for some keys.

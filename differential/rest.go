@@ -39,6 +39,7 @@ type restingSide struct {
 	events  []string
 	syncs   int
 	story   []string // what each sync did
+	errors  []string // what those that failed have ended with
 	left    []string // keys that are still to be synced after restMost syncs
 	rests   bool     // nothing is left, and all has been shown
 }
@@ -172,6 +173,9 @@ func (s *restingSide) tell(key string, r native.Result, requests []*api.Request)
 	}
 	if r.Failed {
 		text += "; fails"
+	}
+	if r.Err != nil {
+		s.errors = append(s.errors, oneLine(r.Err))
 	}
 	s.story = append(s.story, text)
 }
@@ -374,13 +378,13 @@ func (d *Difference) tell(theirs, ours []string) {
 // comes to the same when it is woken for them, a wake-up is what was missing; then it may ask to be woken otherwise. It
 // returns what upstream's controller has left.
 func (p *play) describe(d *Difference, x *rested, keys []string, text string) (lines []string, err error) {
+	d.theirs, d.others, d.writes = x.a, x.b, sentBy(x.theirs.cluster)
+	d.missed = slices.Collect(maps.Values(p.missed))
 	d.Text = text + p.missing(slices.Collect(maps.Keys(p.missed)))
-	d.did = strings.Join(x.a.lines, "\n")
 	d.tell(x.theirs.story, x.ours.story)
 
 	moved := differ(x.a.still(), x.b.still()) != ""
 	synced := union(keys, slices.Collect(maps.Keys(x.theirs.last)))
-	d.parts = p.parts(d, x.a, x.b, synced)
 	if err := x.ours.work(synced, p.forever, p.subject); err != nil {
 		d.refused(err)
 		return nil, nil
@@ -396,20 +400,17 @@ func (p *play) describe(d *Difference, x *rested, keys []string, text string) (l
 	if d.Kind == "wake" && p.subject.late && !p.subject.AtRest { // as where syncs are compared
 		d.Text = strings.TrimPrefix(p.missing(slices.Collect(maps.Keys(p.missed))), "\n") +
 			"\nwhere a sync does this:\n" + strings.Join(a.lines, "\n") + "\n" + text
-		d.parts = nil
 	}
 
 	if p.subject.Explain != nil {
-		d.Text += "\n" + p.subject.Explain(d.objects(), text)
+		d.told += "\n" + p.subject.Explain(d.objects(), text)
 	}
 	if p.subject.ExplainSync != nil {
-		d.Text += p.subject.ExplainSync(d.objects())
+		d.told += p.subject.ExplainSync(d.objects())
 	}
+	d.Text += d.told
 	d.Text += p.errorsOf(x, synced)
-	for _, part := range d.parts {
-		part.Kind = d.Kind
-		part.Text += p.errorsOf(x, []string{part.Key})
-	}
+	d.errors = slices.Concat(x.theirs.errors, x.ours.errors, strings.Split(p.native.Note(synced), "\n"))
 	return a.lines, nil
 }
 

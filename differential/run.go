@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,7 +141,7 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 		t.Errorf("%v\n# %s", s.smaller(t, server, d, known.has), why)
 	}
 	t.Logf("%d worlds, %d syncs, %.1f ms each world; known differences ended %d of them early", worlds, syncs,
-		time.Since(begun).Seconds()*1000/float64(worlds), known.ended())
+		time.Since(begun).Seconds()*1000/float64(worlds), known.early)
 	t.Logf("%d worlds came to another one of upstream's outcomes, %d are undecided", otherOutcome, len(open))
 	if most := 1 + undecidedMost*int(worlds)/1000; len(open) > most {
 		t.Errorf("%d worlds are undecided (SEED=%v): more than %d", len(open), open, most)
@@ -150,11 +149,8 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 	if syncs == 0 && worlds >= 100 { // a world alone may have nothing to sync
 		t.Error("nothing was synced: the worlds are empty")
 	}
-	for _, k := range slices.Concat(known.texts, known.events) {
-		t.Logf("known: in %d lines: %s", known.seen[k.Cause], k.Cause)
-	}
 	for _, k := range known.rules {
-		t.Logf("known: %d times: %s", known.seen[k.Cause], k.Cause)
+		t.Logf("known: %d times: %s: %s", k.seen, k.Row, k.Cause)
 	}
 }
 
@@ -200,7 +196,11 @@ func (d *Difference) head() string {
 		late = " where caches are late"
 	}
 	const form = "%s differs from upstream's%s (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n"
-	return fmt.Sprintf(form, d.Subject, late, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
+	head := fmt.Sprintf(form, d.Subject, late, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
+	for _, a := range d.unknown {
+		head += fmt.Sprintf("# no rule knows of: %s\n", a)
+	}
+	return head
 }
 
 // String reports a difference: what each did, and the world as a golden case.

@@ -155,6 +155,12 @@ func TestAsUpstream(t *testing.T) {
 	})
 }
 
+// hasBothFinalizers reports whether an object's dependents are to be orphaned, and to be waited for.
+func hasBothFinalizers(o metav1.Object) bool {
+	return slices.Contains(o.GetFinalizers(), metav1.FinalizerOrphanDependents) &&
+		slices.Contains(o.GetFinalizers(), metav1.FinalizerDeleteDependents)
+}
+
 // explain says what all that only one of the two has written has in common, where that explains it.
 func explain(objects []runtime.Object, difference string) string {
 	g := graphOf(objects)
@@ -173,6 +179,8 @@ func explain(objects []runtime.Object, difference string) string {
 	}
 
 	switch {
+	case slices.ContainsFunc(g, hasBothFinalizers):
+		return "an object has both of the collector's finalizers\n"
 	case all(g.below(g.namedUnserved())):
 		return "below an owner that is named by a kind that isn't served\n"
 	case updates && all(g.going()):

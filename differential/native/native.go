@@ -102,7 +102,7 @@ type feed struct {
 // New makes a controller. It must be called in the bubble (testing/synctest) in which the controller is to live.
 func New(c *api.Cluster, seed uint64, make func(*Env) (*Made, error)) (*Native, error) {
 	n := &Native{cluster: c, Queue: NewQueue[string](), informers: informers.New()}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.ctx, n.cancel = context.WithCancel(withErrors(context.Background()))
 	config := api.Late(func() *api.Cluster { return n.cluster }).Config("kube-controller-manager")
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -348,7 +348,7 @@ var lastError atomic.Pointer[error]
 
 func init() {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
-		func(_ context.Context, err error, _ string, _ ...any) { lastError.Store(&err) },
+		func(_ context.Context, err error, _ string, _ ...any) { note(err) },
 	}
 }
 
