@@ -82,8 +82,9 @@ type world struct {
 	hits    atomic.Int64 // how often the surrounding was met
 }
 
-// lasting is how long each surrounding lasts at least.
-func lasting() time.Duration { return time.Duration(workload.Size(6, 180)) * time.Second }
+// lasting is how long each surrounding lasts at least. What is refused for longer than 164 s is given up, as natively:
+// the fifteenth time that a key is tried again.
+func lasting() time.Duration { return time.Duration(workload.Size(6, 120)) * time.Second }
 
 // calm is the namespace that surroundings spare; in restless there are Deployments that come while they last.
 const (
