@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -36,10 +37,11 @@ type situation struct {
 
 // outcome is what upstream's controller has come to in a situation, beside the plugin.
 type outcome struct {
-	alike  bool     // in all that is compared
-	ends   bool     // in the objects that are left
-	theirs uint64   // its objects
-	lines  []string // what it wrote, and its events
+	alike  bool           // in all that is compared
+	ends   bool           // in the objects that are left
+	theirs uint64         // its objects
+	lines  []string       // what it wrote, and its events
+	writes map[string]int // how often it has changed something, by verb and resource
 }
 
 // replay is a script's play in another order, which looks for a situation.
@@ -101,6 +103,17 @@ func digest(c *api.Cluster) uint64 {
 		_, _ = h.Write([]byte(text)) // it can't fail
 	}
 	return h.Sum64()
+}
+
+// changesOf returns how often a cluster was changed, by verb and resource.
+func changesOf(c *api.Cluster) map[string]int {
+	n := map[string]int{}
+	for _, q := range c.Requests {
+		if q.Writes() && q.Err == nil && q.Changed {
+			n[strings.Replace(q.Verb, "patch", "update", 1)+" "+q.Resource.Resource+"/"+q.Subresource]++
+		}
+	}
+	return n
 }
 
 // madeUp replaces the made-up names and the UIDs of a cluster's objects by what they are made from.
@@ -194,6 +207,17 @@ func (d *Difference) among(plays []outcome) (v verdict, why string) {
 		lack := func(o *outcome) bool { return !slices.Contains(o.lines, line) }
 		if !slices.Contains(d.ours, line) && howMany(all, lack) == 0 {
 			return differs, "each of upstream's plays does this: " + line
+		}
+	}
+
+	for _, what := range slices.Sorted(maps.Keys(d.changes)) {
+		most := 0
+		for _, o := range all {
+			most = max(most, o.writes[what])
+		}
+		if d.changes[what] > most {
+			return differs, fmt.Sprintf("the plugin has sent %d of %s, and none of upstream's plays more than %d",
+				d.changes[what], what, most)
 		}
 	}
 

@@ -42,6 +42,8 @@ type Situation struct {
 	Woken string `json:"woken,omitempty"`
 	// Wrote is a write of upstream's controller's, such as "create jobs fails AlreadyExists".
 	Wrote string `json:"wrote,omitempty"`
+	// Says is a part of what upstream's controller has written or told, as it is printed.
+	Says string `json:"says,omitempty"`
 	// With is another atom of the same difference.
 	With string `json:"with,omitempty"`
 	// Error is a part of an error of upstream's controller's, or of the plugin's.
@@ -161,6 +163,7 @@ func (s *Situation) holds(d *Difference) bool {
 	case s.Late && !d.rested,
 		(s.Woken != "" || d.Kind == "wake") && (s.Woken == "" || !has(d.wakings(), isPart, s.Woken)),
 		s.Wrote != "" && !has(d.writes, isPart, s.Wrote),
+		s.Says != "" && !has(d.theirs.lines, contains, s.Says),
 		s.With != "" && !slices.ContainsFunc(d.atoms(), isAtom(s.With)),
 		s.Error != "" && !has(d.errors, contains, s.Error),
 		s.Deed != "" && !strings.Contains(d.Deed, s.Deed) && !has(d.past, contains, s.Deed),

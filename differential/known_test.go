@@ -41,9 +41,13 @@ func TestRulesHaveRows(t *testing.T) {
 			}
 		}
 		t.Logf("%3d rules in %s", len(all), name)
-		rules += len(all)
+		if rules += len(all); len(all) > 15 {
+			t.Errorf("%s: %d rules are more than 15: the comparison is at the wrong grain", name, len(all))
+		}
 	}
-	t.Logf("%3d rules", rules)
+	if t.Logf("%3d rules", rules); rules > 80 {
+		t.Errorf("%d rules are more than 80", rules)
+	}
 }
 
 func TestRuleRefused(t *testing.T) {
@@ -208,6 +212,15 @@ func TestAmong(t *testing.T) {
 		d := &Difference{outcome: x.first, ours: x.ours}
 		if got, why := d.among(x.plays); got != x.want {
 			t.Errorf("%s: %s (%s), should be %q", name, got, why, x.want)
+		}
+	}
+
+	often := func(n int) map[string]int { return map[string]int{"update pods/": n} }
+	for ours, want := range map[int]verdict{1: right, 3: right, 4: differs} {
+		d := &Difference{outcome: outcome{writes: often(1)}, changes: often(ours)}
+		upstreams := plays{{theirs: 1, ends: true, writes: often(3)}, {theirs: 2, ends: true, writes: often(2)}}
+		if got, why := d.among(upstreams); got != want {
+			t.Errorf("%d writes: %s (%s), should be %q", ours, got, why, want)
 		}
 	}
 }

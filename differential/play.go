@@ -47,7 +47,8 @@ type Difference struct {
 	// plugin wrote and told.
 	found situation
 	outcome
-	ours []string
+	ours    []string
+	changes map[string]int
 	// theirs and others are what upstream's controller and the plugin have come to, writes what upstream's has sent, told
 	// what its subject explains, and missed the changes that have woken upstream's alone.
 	theirs, others remains
@@ -433,8 +434,8 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	before.writes = sentBy(theirs)
 	text := compare(a, b)
 	o := func() outcome {
-		before.ours = linesOf(p.cluster, b)
-		return outcome{text == "", text == "", digest(theirs), linesOf(p.cluster, a)}
+		before.ours, before.changes = linesOf(p.cluster, b), changesOf(ours)
+		return outcome{text == "", text == "", digest(theirs), linesOf(p.cluster, a), changesOf(theirs)}
 	}
 	if p.met(before, p.cluster, ours, o, text == "") {
 		return nil, nil, nil

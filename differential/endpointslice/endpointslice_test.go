@@ -134,12 +134,11 @@ func subject(most int32) *differential.Subject {
 			"endpoint_slice_controller_desired_endpoint_slices":                dual,
 			"endpoint_slice_controller_services_count_by_traffic_distribution": dual,
 		},
-		Faults:  []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
-		Told:    func(o runtime.Object) string { return string(o.(*discoveryv1.EndpointSlice).AddressType) },
-		Loosen:  loosen,
-		Sum:     sum,
-		SumOf:   current,
-		Explain: explain,
+		Faults: []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
+		Told:   func(o runtime.Object) string { return string(o.(*discoveryv1.EndpointSlice).AddressType) },
+		Loosen: loosen,
+		Sum:    sum,
+		SumOf:  current,
 	}
 }
 

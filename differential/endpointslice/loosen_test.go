@@ -257,23 +257,6 @@ func rehinted(was, is *discoveryv1.EndpointSlice) bool {
 	return equality.Semantic.DeepEqual(was, is)
 }
 
-// explain reports what makes the end a matter of the order in which upstream's controller takes slices from a map.
-func explain(objects []runtime.Object, _ string) (text string) {
-	all, keys := map[string]*discoveryv1.EndpointSlice{}, map[string]bool{}
-	for _, o := range objects {
-		if e, ok := o.(*discoveryv1.EndpointSlice); ok {
-			all[e.Name] = e
-			keys[e.Namespace+"/"+e.Labels[discoveryv1.LabelServiceName]] = true
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if twice(all, key) {
-			text += "an endpoint is in two slices of " + key + "\n"
-		}
-	}
-	return text
-}
-
 // twice reports whether an endpoint is in two of a service's slices.
 func twice(all map[string]*discoveryv1.EndpointSlice, key string) bool {
 	seen := map[string]bool{}

@@ -79,12 +79,11 @@ func subject() *differential.Subject {
 			differential.Vanish(current),
 			differential.Delete(current),
 		},
-		Faults:  []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
-		Told:    func(o runtime.Object) string { return string(o.(*discoveryv1.EndpointSlice).AddressType) },
-		Loosen:  loosen,
-		Sum:     sum,
-		SumOf:   current,
-		Explain: explain,
+		Faults: []string{"all create endpointslices", "all update endpointslices", "all delete endpointslices"},
+		Told:   func(o runtime.Object) string { return string(o.(*discoveryv1.EndpointSlice).AddressType) },
+		Loosen: loosen,
+		Sum:    sum,
+		SumOf:  current,
 	}
 }
 

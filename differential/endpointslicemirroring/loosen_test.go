@@ -133,22 +133,6 @@ func sum(c *api.Cluster) (lines []string, err error) {
 	return lines, nil
 }
 
-// explain reports what makes the end a matter of the order in which upstream's controller takes slices from a map.
-func explain(objects []runtime.Object, _ string) (explanation string) {
-	seen := map[string]bool{}
-	for _, o := range objects {
-		e, ok := o.(*discoveryv1.EndpointSlice)
-		if !ok || e.Labels[discoveryv1.LabelManagedBy] != manager {
-			continue
-		}
-		if seen[kept(e)] {
-			explanation += "two slices of " + e.Labels[discoveryv1.LabelServiceName] + " have the same ports\n"
-		}
-		seen[kept(e)] = true
-	}
-	return explanation
-}
-
 // kept is the same for slices of which the controller keeps one.
 func kept(e *discoveryv1.EndpointSlice) string {
 	same := *e
