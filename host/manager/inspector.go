@@ -35,6 +35,7 @@ type inspector struct {
 	chooser    *chooser
 	roster     *roster
 	coming     *coming
+	leaving    *leaving
 	leaders    *leaders
 	stores     *stores
 	recordings *recordings

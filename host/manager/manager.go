@@ -69,6 +69,7 @@ type manager struct {
 	chooser    *chooser
 	roster     *roster
 	coming     *coming
+	leaving    *leaving
 	arriving   chan struct{} // as many plugins are loaded at the same time as this holds
 	history    history
 	refusal    *refusal
@@ -109,7 +110,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
 		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}, coming: &coming{},
-		arriving: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		leaving: &leaving{}, arriving: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	m.started = c
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
@@ -240,7 +241,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	}
 
 	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
-		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, coming: m.coming,
+		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, coming: m.coming, leaving: m.leaving,
 		leaders: m.leaders, stores: m.stores,
 		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory, started: m.started}
 	m.metrics.Look(m.inspector.scrape)

@@ -153,9 +153,18 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	}
 
 	var names []string
-	changed := false
 	for _, c := range chosen {
 		names = append(names, c.Name)
+	}
+	changed := false
+	for _, h := range m.roster.all() { // first: what is turned off begins nothing more
+		if !slices.Contains(names, h.name) {
+			h.remove()
+			changed = true
+		}
+	}
+
+	for _, c := range chosen {
 		if err := m.loader.identify(k, c); err != nil {
 			errs = append(errs, err)
 			continue
@@ -173,13 +182,6 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	}
 
 	m.coming.keep(names)
-	for _, h := range m.roster.all() {
-		if !slices.Contains(names, h.name) {
-			h.remove()
-			changed = true
-		}
-	}
-
 	if changed {
 		m.metrics.Reloads.WithLabelValues("ok").Inc()
 	}

@@ -66,7 +66,7 @@ func (m *manager) startSlot(s *slot) {
 		defer end()
 		defer close(s.ended)
 		defer cancel()
-		if s.awaitReady(ctx, m.stores) && s.catchUp(ctx, proofs, m.stores) {
+		if s.awaitPredecessor(ctx, m.leaving) && s.awaitReady(ctx, m.stores) && s.catchUp(ctx, proofs, m.stores) {
 			s.started.Store(true)
 			runs := s.runningGauge(m.metrics)
 			runs(1)

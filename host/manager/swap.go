@@ -45,14 +45,14 @@ func (h *hosted) replace(next *generation) {
 		before, t = was, &trial{left: trialSyncs, over: make(chan error, 1)}
 	}
 
+	if was.rights != next.rights { // nothing more is written by the old ones, also while syncs in flight are waited for
+		was.revoke()
+	}
 	h.switchTo(next, t, before)
 	if same {
 		klog.InfoS("Plugin has another configuration", "plugin", h.name, "digest", shortDigest(next.Digest))
 		h.m.metrics.Swaps.WithLabelValues(h.name, "reconfigured").Inc()
 		h.m.history.add(h.name, state.SwapReconfigured, was.choice, next.choice, nil)
-		if was.rights != next.rights { // nothing more is written by the old ones
-			was.revoke()
-		}
 		h.drainLater(was)
 		return
 	}
@@ -82,14 +82,14 @@ func (h *hosted) switchTo(g *generation, t *trial, before *generation) {
 	h.mu.Lock()
 	h.present, h.loaded = g, time.Now()
 	h.mu.Unlock()
-	for _, s := range h.slots.without(g.versions) {
-		s.stopAndWait()
+	if gone := h.slots.without(g.versions); len(gone) > 0 {
+		h.m.leave(gone, "", func() {})
 	}
 
 	for name, v := range g.versions {
 		s := h.slots.named(name)
 		if s.started.Load() && (len(g.loaded.Missing) > 0 || len(g.readings[name].denied) > 0) {
-			s.stopAndWait() // it idles from now on, as if it had begun so
+			h.m.leave([]*slot{s}, "", func() {}) // it idles from now on, as if it had begun so
 			s = h.newSlot(k, v)
 			h.slots.put(s)
 			v.Writer.Lead()
@@ -132,16 +132,23 @@ func (h *hosted) drain(old *generation) {
 	}
 }
 
-// remove ends a plugin. The caller holds changing.
+// remove ends a plugin: its controllers begin nothing more, and it is closed when their syncs in flight have ended, for
+// which nobody waits. The caller holds changing.
 func (h *hosted) remove() {
 	h.m.roster.remove(h)
 	h.m.history.add(h.name, state.SwapRemoved, h.present.choice, nil, nil)
+	h.dropNext()
+	before := h.takeFallback()
 	h.removeShadow()
-	for _, s := range h.slots.all() {
-		s.stopAndWait()
-	}
-	if err := h.close(); err != nil {
-		klog.ErrorS(err, "Can't close a removed plugin", "plugin", h.name)
-	}
-	klog.InfoS("Plugin was removed", "plugin", h.name)
+	klog.InfoS("Plugin was turned off", "plugin", h.name)
+	h.m.leave(h.slots.all(), h.name, func() {
+		var err error
+		if before != nil {
+			err = before.close()
+		}
+		if err = errors.Join(err, h.close()); err != nil {
+			klog.ErrorS(err, "Can't close a removed plugin", "plugin", h.name)
+		}
+		klog.InfoS("Plugin was removed", "plugin", h.name)
+	})
 }

@@ -168,7 +168,7 @@ func (h *hosted) asConfigured(old *generation) (*generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.fingerprint() == old.fingerprint() {
+	if c.fingerprint() == old.fingerprint() && !old.revoked {
 		return old, nil
 	}
 	return h.load(h.m.work, now.config, c, false)

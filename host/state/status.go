@@ -20,6 +20,8 @@ type Status struct {
 	Missing map[string]string `json:"missing,omitempty"`
 	// LeftOut tells why plugins that were found can't be run.
 	LeftOut []string `json:"leftOut,omitempty"`
+	// Leaving are controllers that were turned off and whose last syncs still wait for an answer of the API server.
+	Leaving []string `json:"leaving,omitempty"`
 	// Refused is why the configuration as it is now isn't applied.
 	Refused string `json:"refused,omitempty"`
 	// Restart are the fields of the configuration whose values were changed and that are read at the start only.

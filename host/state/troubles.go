@@ -87,6 +87,10 @@ func (s *Status) misconfigured() (all []Trouble) {
 		all = append(all, trouble(Bad, name, "its image isn't available: "+s.Missing[name],
 			"Look at plugins["+name+"].image and at registries; windlass keeps trying to pull it."))
 	}
+	for _, name := range s.Leaving {
+		all = append(all, trouble(Warning, name, "was turned off, and writes that it has begun still wait for the API server",
+			"Wait until it is gone before another manager runs this controller."))
+	}
 	for _, why := range s.LeftOut {
 		if s.isOfMissing(why) {
 			continue

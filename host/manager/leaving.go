@@ -1,0 +1,120 @@
+package manager
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/klog/v2"
+)
+
+// leaving are controllers and plugins that were turned off and whose syncs in flight haven't ended: a write may wait for
+// the API server. Nobody waits for them but what takes their place.
+type leaving struct {
+	mu  sync.Mutex
+	all map[string]*departure
+}
+
+// departure is one name's: several slots of a controller may be leaving at a time.
+type departure struct {
+	slots int
+	over  chan struct{} // closed when all have ended
+}
+
+// begin notes that what has the names is leaving; over is to be called when it has ended.
+func (x *leaving) begin(names []string) (over func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, name := range names {
+		d := x.all[name]
+		if d == nil {
+			if x.all == nil {
+				x.all = map[string]*departure{}
+			}
+			d = &departure{over: make(chan struct{})}
+			x.all[name] = d
+		}
+		d.slots++
+	}
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for _, name := range names {
+			d := x.all[name]
+			if d.slots--; d.slots == 0 {
+				delete(x.all, name)
+				close(d.over)
+			}
+		}
+	}
+}
+
+// wait returns when nothing of a name is leaving; false: ctx has ended first.
+func (x *leaving) wait(ctx context.Context, name string) bool {
+	for {
+		x.mu.Lock()
+		d := x.all[name]
+		x.mu.Unlock()
+		if d == nil {
+			return ctx.Err() == nil
+		}
+		select {
+		case <-d.over:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// has reports whether something of a name is leaving.
+func (x *leaving) has(name string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.all[name] != nil
+}
+
+// controllers returns those that were turned off and still wait for an answer, sorted by name.
+func (x *leaving) controllers() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	isPlugin := func(name string) bool { return strings.HasPrefix(name, pluginKey("")) }
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(x.all)), isPlugin)
+}
+
+// leave has slots begin nothing more; what they do still ends beside what runs, and then is called. whole names their
+// plugin where all of it goes. The caller holds changing.
+func (m *manager) leave(slots []*slot, whole string, then func()) {
+	var names []string
+	for _, s := range slots {
+		names = append(names, s.Name())
+		if s.stop != nil {
+			s.stop()
+		}
+	}
+	if whole != "" {
+		names = append(names, pluginKey(whole))
+	}
+	over := m.leaving.begin(names)
+	m.slots.Go(func() {
+		defer over()
+		for _, s := range slots {
+			s.stopAndWait()
+		}
+		then()
+	})
+}
+
+// pluginKey is the name that a plugin is leaving by; no controller has it.
+func pluginKey(plugin string) string { return "plugin " + plugin }
+
+
+// awaitPredecessor returns when what a slot takes the place of has ended; false: ctx has ended first.
+func (s *slot) awaitPredecessor(ctx context.Context, x *leaving) bool {
+	if !x.has(s.Name()) {
+		return ctx.Err() == nil
+	}
+	klog.InfoS("Controller waits until what was turned off has ended", "controller", s.Name(), "plugin", s.plugin)
+	return x.wait(ctx, s.Name())
+}

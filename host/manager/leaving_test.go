@@ -1,0 +1,119 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/state"
+	"github.com/windlass-dev/windlass/test/cluster"
+)
+
+// What is turned off while its writes hang holds nobody: the configuration is applied, also what comes after it, and
+// status names what hasn't ended. What takes its place waits until it has.
+func TestTurnedOffWhileWritesHang(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	held, letGo := w.hold()
+	defer letGo()
+	for _, name := range []string{"one", "two"} {
+		w.place(greeter(t, name, name, ""))
+	}
+	w.begin()
+	cluster.Eventually(t, time.Minute, "both write", func() (bool, int32) { return held.Load() >= 2, held.Load() })
+
+	turn := func(off ...string) {
+		t.Helper()
+		w.configure(nil, func(k *config.Configuration) { k.Controllers = append([]string{"*"}, off...) })
+	}
+	turn("-one-0", "-two-0")
+	w.eventually("both are turned off", func(s *state.Status) bool {
+		return len(s.Plugins) == 0 && slices.Equal(s.Leaving, []string{"one-0", "two-0"})
+	})
+	three := greeter(t, "three", "three", "")
+	w.place(three)
+	w.runs(three, state.SwapAdded) // the next change is applied
+	before := held.Load()
+	turn()
+	w.look()
+	if s := w.m.inspector.status(t.Context()); len(s.Plugins) != 1 || !slices.Equal(s.Leaving, []string{"one-0", "two-0"}) {
+		t.Errorf("plugins %+v run while %q haven't ended", s.Plugins, s.Leaving)
+	}
+
+	letGo()
+	w.eventually("they are back", func(s *state.Status) bool { return len(s.Plugins) == 3 && len(s.Leaving) == 0 })
+	w.made("one")
+	w.made("two")
+	if before < 2 {
+		t.Error(before)
+	}
+}
+
+// A plugin whose grant gets narrower together with another module writes nothing more under the older one, whoever
+// waits for its syncs in flight.
+func TestNarrowedWithAnotherModule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	held, letGo := w.hold()
+	defer letGo()
+	w.place(greeter(t, "greeter", "first", ""))
+	w.begin()
+	cluster.Eventually(t, time.Minute, "it writes", func() (bool, int32) { return held.Load() >= 1, held.Load() })
+	w.m.changing.Lock()
+	first := w.m.roster.named("greeter").present
+	w.m.changing.Unlock()
+
+	second := greeter(t, "greeter", "second", "")
+	if err := os.WriteFile(filepath.Join(w.folder, "greeter.wasm"), second.wasm, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.configure(nil, func(k *config.Configuration) {
+		k.Plugins = []config.Plugin{{Name: "greeter", Grant: []config.Rule{{APIGroups: []string{""}, Resources: []string{"namespaces"},
+			Verbs: []string{"get", "list", "watch"}}}}}
+	})
+	w.eventually("the second runs", func(s *state.Status) bool {
+		return len(s.Plugins) == 1 && s.Plugins[0].Digest == second.digest()
+	})
+	w.m.changing.Lock()
+	defer w.m.changing.Unlock()
+	if !first.revoked {
+		t.Error("the first version may still write under the grant that it had")
+	}
+}
+
+// What takes a place waits for all that leave it.
+func TestLeaving(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := &leaving{}
+		if !x.wait(t.Context(), "a") {
+			t.Error("nothing leaves")
+		}
+		first, second := x.begin([]string{"a", "b"}), x.begin([]string{"a", pluginKey("p")})
+		waited := make(chan bool, 1)
+		go func() { waited <- x.wait(t.Context(), "a") }()
+		first()
+		synctest.Wait()
+		if len(waited) > 0 || !x.wait(t.Context(), "b") {
+			t.Error("the second a hasn't left, and b has")
+		}
+		if got := fmt.Sprint(x.controllers()); got != "[a]" {
+			t.Error(got)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if x.wait(ended, "a") {
+			t.Error("it has waited in vain")
+		}
+		second()
+		synctest.Wait()
+		if len(waited) != 1 || !<-waited || len(x.controllers()) > 0 {
+			t.Error("both have left")
+		}
+	})
+}
