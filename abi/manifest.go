@@ -228,7 +228,8 @@ type View struct {
 	// there is one.
 	Count int32 `json:"count,omitempty"`
 	// First delivers at most so many objects, the first by namespace and name, with the number of all: for a plugin that
-	// does its work in parts where there may be more objects than its memory holds. Those beyond it wake the key, too.
+	// does its work in parts where there may be more objects than its memory holds. Of large objects it delivers fewer, up
+	// to 8 MiB, but at least one. Those beyond it wake the key, too. A lazy view has it for each ask.
 	First int32 `json:"first,omitempty"`
 	// Quiet names paths whose changes wake no key; "*" is the whole view.
 	Quiet []string `json:"quiet,omitempty"`

@@ -79,8 +79,9 @@ func (v *View[T, P]) AskBy(paths ...string) *View[T, P] {
 // Counted delivers how many objects there are, up to max, in place of the objects.
 func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max); return v }
 
-// First delivers at most max objects, the first by namespace and name; Count tells how many there are. It is for work
-// that is done in parts, where there may be more objects than the plugin's memory holds.
+// First delivers at most max objects, the first by namespace and name, and of large ones fewer, up to 8 MiB; Count tells
+// how many there are. It is for work that is done in parts, where there may be more objects than the plugin's memory
+// holds. Of a lazy view [View.AskFirst] tells how many there are.
 func (v *View[T, P]) First(max int) *View[T, P] { v.s.view.First = int32(max); return v }
 
 // Partial says that nothing is taken for gone because this view lacks it: the plugin asks the API server first. Such a
@@ -157,6 +158,18 @@ func (v *View[T, P]) Ask(c *Call, a abi.Ask) []P {
 	}
 	a.View = int32(i)
 	return v.decode(c, c.performAsk(&a))
+}
+
+// AskFirst is [View.Ask] of a view with [View.First]: all is how many objects there are, of which it may have delivered
+// the first alone.
+func (v *View[T, P]) AskFirst(c *Call, a abi.Ask) (first []P, all int) {
+	i := c.viewIndex(&v.s)
+	if i < 0 {
+		return nil, 0
+	}
+	a.View = int32(i)
+	data := c.performAsk(&a)
+	return v.decode(c, data), int(data.Count)
 }
 
 // Count returns the number of objects of a counted view, or of one that delivers the first ones alone.

@@ -12,6 +12,38 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 )
 
+// Of large objects a view with first delivers fewer than it may, but one at least, and says how many there are; a lazy
+// one does so for each ask.
+func TestFirstOfLargeObjects(t *testing.T) {
+	c := abi.Controller{Name: "c", Views: []abi.View{
+		{Name: "sets", Resource: replicasets, Fields: []string{"spec.replicas"}},
+		{Name: "some", Resource: pods, Fields: []string{"metadata.annotations"}, Where: all(inKeyNamespace()), First: 100},
+		{Name: "asked", Resource: pods, Fields: []string{"metadata.annotations"}, First: 100, Lazy: true},
+	}}
+	p, w := compileWithWorld(t, c)
+	for i, size := range []int{firstBytes + 1, 1, firstBytes / 2, firstBytes / 2, firstBytes / 2} {
+		name := fmt.Sprint("p", i)
+		w.applyObject(pods, "x", name, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name,
+			UID: types.UID(name), Annotations: map[string]string{"a": strings.Repeat("x", size)}}})
+	}
+	var s Snapshot
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "x", Name: "a"}, &s); err != nil {
+		t.Fatal(err)
+	}
+	if d := s.Views()[1]; len(d.Objects) != 1 || d.Count != 5 {
+		t.Errorf("%d objects of %d", len(d.Objects), d.Count)
+	}
+	for _, x := range []struct {
+		names []string
+		want  int
+	}{{[]string{"p0"}, 1}, {[]string{"p0", "p1"}, 1}, {[]string{"p1", "p2"}, 2}, {[]string{"p1", "p2", "p3"}, 2}} {
+		d, err := s.Ask(&abi.Ask{View: 2, Namespace: "x", Names: x.names})
+		if err != nil || len(d.Objects) != x.want || d.Count != int64(len(x.names)) {
+			t.Errorf("%q: %d objects of %d: %v", x.names, len(d.Objects), d.Count, err)
+		}
+	}
+}
+
 // A view that delivers the first objects alone has those in the order of their names, and says how many there are; what
 // another view is joined with it sees all of them.
 func TestFirst(t *testing.T) {
@@ -44,7 +76,6 @@ func TestFirst(t *testing.T) {
 	for _, change := range []func(*abi.View){
 		func(v *abi.View) { v.First = -1 },
 		func(v *abi.View) { v.Count = 1 },
-		func(v *abi.View) { v.Lazy = true },
 	} {
 		bad := c
 		bad.Views = append([]abi.View(nil), c.Views[:2]...)

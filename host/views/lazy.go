@@ -73,6 +73,9 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		data.Count = int64(len(rows))
 		return data, nil
 	}
+	if v.First > 0 {
+		data.Count = int64(len(rows))
+	}
 	if data.Objects, err = s.project(v, rows, nil); err != nil {
 		return abi.ViewData{View: a.View}, err
 	}

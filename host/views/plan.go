@@ -198,8 +198,8 @@ func (p *Plan) compileView(v *view) error {
 	if v.Count < 0 {
 		return fmt.Errorf("count is %d, must not be negative", v.Count)
 	}
-	if v.First < 0 || v.First > 0 && (v.Count > 0 || v.Lazy) {
-		return fmt.Errorf("first is %d: it must not be negative, and neither a counted nor a lazy view has it", v.First)
+	if v.First < 0 || v.First > 0 && v.Count > 0 {
+		return fmt.Errorf("first is %d: it must not be negative, and a counted view doesn't have it", v.First)
 	}
 	if v.Lazy && v.plan.overAllResources() {
 		return fmt.Errorf("a view over all resources can't be lazy: join it with the key, behind a guard")

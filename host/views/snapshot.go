@@ -54,7 +54,6 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 		}
 		if v.First > 0 {
 			d.Count = int64(len(rows))
-			rows = rows[:min(len(rows), int(v.First))]
 		}
 		var err error
 		if s.objects[i], err = s.project(v, rows, s.objects[i][:0]); err != nil {
@@ -69,15 +68,25 @@ func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {
 	return nil
 }
 
-// project appends the objects as the plugin sees them.
+// firstBytes bounds the objects that a view with first delivers in one go, but for the first of them: an API server
+// keeps objects of 1.5 MB.
+const firstBytes = 8 << 20
+
+// project appends the objects as the plugin sees them; of a view with first, those that fit.
 func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) ([]abi.ObjectData, error) {
 	size := 0
-	for _, o := range rows {
+	if v.First > 0 {
+		rows = rows[:min(len(rows), int(v.First))]
+	}
+	for i, o := range rows {
 		raw, err := v.plan.hot.project(v.plan, o)
 		if err != nil {
 			return dst, fmt.Errorf("view %s: %s %s/%s: %w", v.Name, v.Resource, o.Namespace, o.Name, err)
 		}
-		size += len(raw)
+		if size += len(raw); v.First > 0 && i > 0 && size > firstBytes {
+			size -= len(raw)
+			break
+		}
 		data := abi.ObjectData{Data: raw, ResourceVersion: o.ResourceVersion}
 		if v.plan.overAllResources() {
 			data.Resource, data.Kind = o.Resource.ID(), o.Resource.Kind

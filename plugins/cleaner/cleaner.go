@@ -76,7 +76,7 @@ var Plugin = &sdk.Plugin{
 		Name:           "legacy-serviceaccount-token-cleaner-controller",
 		Alias:          "legacy-service-account-token-cleaner",
 		ServiceAccount: "legacy-service-account-token-cleaner",
-		Reads:          sdk.Views{legacyTokens, accounts, pods},
+		Reads:          sdk.Views{legacyTokens, annotated, accounts, pods},
 		Writes: sdk.Writes{corev1.ConfigMaps.Verbs("get").In(namespaceSystem).Named(tracking),
 			corev1.Secrets.Verbs("patch", "delete")},
 		By:      sdk.KeyedBy{Single: true, Every: int64(day)},

@@ -20,17 +20,27 @@ const (
 	invalidSince = "kubernetes.io/legacy-token-invalid-since"
 )
 
-// namespacesPerSync is how many namespaces one sync looks into, with two asks each: a sync has 1,000 of them.
-const namespacesPerSync = 400
+// asksPerSync is how much one sync asks before it leaves the rest to the next one: a sync has 1,000 asks. tokensPerAsk
+// is how many tokens of a namespace are looked at together.
+const (
+	asksPerSync  = 700
+	tokensPerAsk = 2000
+)
 
-// Nothing is read of the data of Secrets, and nothing at all until a sync asks for it.
+// Nothing is read of the data of Secrets, and nothing at all until a sync asks for it. Of all tokens only what has a
+// bound is read: annotations and lists are as long as who writes them likes, so these are asked for by namespace, and
+// one that has more than fits is left alone.
 var (
 	legacyTokens = sdk.Select(corev1.Secrets, sdk.In("type", string(corev1.SecretTypeServiceAccountToken))).
 			Named("legacy tokens").Lazy().
 			Fields("metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.labels["+lastUsed+"]",
-			"metadata.labels["+invalidSince+"]", "metadata.annotations["+corev1.ServiceAccountNameKey+"]",
+			"metadata.labels["+invalidSince+"]").Quiet()
+	annotated = sdk.Select(corev1.Secrets, sdk.In("type", string(corev1.SecretTypeServiceAccountToken))).
+			Named("annotated tokens").Lazy().First(tokensPerAsk).
+			Fields("metadata.labels["+invalidSince+"]", "metadata.annotations["+corev1.ServiceAccountNameKey+"]",
 			"metadata.annotations["+corev1.ServiceAccountUIDKey+"]").Quiet()
-	accounts = sdk.Select(corev1.ServiceAccounts, sdk.Exists("secrets.name")).Lazy().Fields("secrets.name").Quiet()
+	accounts = sdk.Select(corev1.ServiceAccounts, sdk.Exists("secrets.name")).Lazy().First(tokensPerAsk).
+			Fields("secrets.name").Quiet()
 )
 
 // syncLegacyTokens marks the generated tokens of service accounts as invalid that nobody has used for the clean-up
@@ -52,8 +62,9 @@ func syncLegacyTokens(c *sdk.Call) error {
 	done := string(c.State()) // the namespace at which the sync before has stopped
 	unused = slices.DeleteFunc(unused, func(s *corev1.Secret) bool { return s.Namespace <= done })
 	c.SetState(nil)
-	for cleaned := 0; len(unused) > 0; cleaned++ { // they come in the order of their namespaces
-		if cleaned == namespacesPerSync {
+	w := &cleaning{c: c, now: now, cutoff: cutoff}
+	for len(unused) > 0 { // they come in the order of their namespaces
+		if w.asks > asksPerSync {
 			c.SetState([]byte(done))
 			return c.After(time.Second)
 		}
@@ -62,7 +73,7 @@ func syncLegacyTokens(c *sdk.Call) error {
 		if n < 0 {
 			n = len(unused)
 		}
-		cleanNamespace(c, unused[:n], now, cutoff)
+		w.cleanNamespace(unused[:n])
 		unused = unused[n:]
 	}
 	return nil
@@ -86,8 +97,7 @@ func trackedSince(c *sdk.Call) (time.Time, error) {
 // last use what is no date may have been.
 func unusedSince(s *corev1.Secret, t time.Time) bool {
 	used, ok := s.Labels.Lookup(lastUsed)
-	return !s.Deleting() && s.Annotations.Get(corev1.ServiceAccountNameKey) != "" &&
-		goTime(s.CreationTimestamp).Before(t) &&
+	return !s.Deleting() && goTime(s.CreationTimestamp).Before(t) &&
 		(!ok || isDate(used) && used < t.Format(time.DateOnly))
 }
 
@@ -96,21 +106,43 @@ func isDate(s string) bool {
 	return err == nil
 }
 
+// cleaning is the work of one sync.
+type cleaning struct {
+	c           *sdk.Call
+	now, cutoff time.Time
+	asks        int
+}
+
+// leaveAlone tells of a namespace in which something can't be looked at as a whole: its tokens stay as they are, and keep
+// no other namespace's from being cleaned up.
+func (w *cleaning) leaveAlone(namespace, what string) {
+	w.c.Log("the unused tokens of service accounts in namespace " + namespace + " are left alone: its " + what +
+		" are larger than can be looked at")
+}
+
 // cleanNamespace deals with the unused tokens of one namespace: with those that were generated, which a service account
 // lists, and that no pod uses.
-func cleanNamespace(c *sdk.Call, unused []*corev1.Secret, now, cutoff time.Time) {
-	namespace, names := unused[0].Namespace, []string{}
-	for _, s := range unused {
-		names = append(names, s.Annotations.Get(corev1.ServiceAccountNameKey))
+func (w *cleaning) cleanNamespace(unused []*corev1.Secret) {
+	namespace := unused[0].Namespace
+	var generated []*corev1.Secret
+	for some := range slices.Chunk(unused, tokensPerAsk) {
+		found, fits := w.generatedOf(namespace, some)
+		if !fits {
+			return
+		}
+		generated = append(generated, found...)
 	}
-
-	owners := accounts.Ask(c, abi.Ask{Namespace: namespace, Names: names})
-	generated := slices.DeleteFunc(unused, func(s *corev1.Secret) bool { return !isGenerated(s, owners) })
 	if len(generated) == 0 {
 		return
 	}
+
+	all, count := pods.AskFirst(w.c, abi.Ask{Namespace: namespace})
+	if w.asks++; len(all) < count {
+		w.leaveAlone(namespace, "pods")
+		return
+	}
 	inUse := map[string]bool{}
-	for _, p := range pods.Ask(c, abi.Ask{Namespace: namespace}) {
+	for _, p := range all {
 		p.visitSecrets(func(name string) { inUse[name] = true })
 	}
 
@@ -118,11 +150,40 @@ func cleanNamespace(c *sdk.Call, unused []*corev1.Secret, now, cutoff time.Time)
 		switch since := s.Labels.Get(invalidSince); {
 		case inUse[s.Name]:
 		case !isDate(since):
-			c.Add(markInvalid(s, now.Format(time.DateOnly)))
-		case since < cutoff.Format(time.DateOnly):
-			c.Add(sdk.Delete(s, sdk.IfUnchanged(), sdk.Always(), sdk.Tolerate(abi.TolerateNotFound|abi.TolerateConflict)))
+			w.c.Add(markInvalid(s, w.now.Format(time.DateOnly)))
+		case since < w.cutoff.Format(time.DateOnly):
+			w.c.Add(sdk.Delete(s, sdk.IfUnchanged(), sdk.Always(), sdk.Tolerate(abi.TolerateNotFound|abi.TolerateConflict)))
 		}
 	}
+}
+
+// generatedOf returns those of some tokens of a namespace that were generated; fits is whether all could be looked at.
+func (w *cleaning) generatedOf(namespace string, some []*corev1.Secret) (generated []*corev1.Secret, fits bool) {
+	names := make([]string, 0, len(some))
+	for _, s := range some {
+		names = append(names, s.Name)
+	}
+	tokens, count := annotated.AskFirst(w.c, abi.Ask{Namespace: namespace, Names: names})
+	if w.asks++; len(tokens) < count {
+		w.leaveAlone(namespace, "tokens")
+		return nil, false
+	}
+
+	names = names[:0]
+	for _, s := range tokens {
+		if name := s.Annotations.Get(corev1.ServiceAccountNameKey); name != "" {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, true
+	}
+	owners, count := accounts.AskFirst(w.c, abi.Ask{Namespace: namespace, Names: names})
+	if w.asks++; len(owners) < count {
+		w.leaveAlone(namespace, "service accounts")
+		return nil, false
+	}
+	return slices.DeleteFunc(tokens, func(s *corev1.Secret) bool { return !isGenerated(s, owners) }), true
 }
 
 // isGenerated reports whether a token's service account is there and lists it, as it does with those that Kubernetes

@@ -32,7 +32,10 @@ func environments(lists ...string) (paths []string) {
 }
 
 // pods are looked at only for tokens that may be of no use.
-var pods = sdk.Select(podKind).Lazy().Fields(secretPaths...).Quiet()
+var pods = sdk.Select(podKind).Lazy().First(podsMost).Fields(secretPaths...).Quiet()
+
+// podsMost is how many pods of a namespace are looked at; a namespace that has more keeps its tokens.
+const podsMost = 100_000
 
 // pod is a pod of which only the names of Secrets are read.
 //

@@ -28,6 +28,10 @@ const (
 // orphansMost is how many dependents are let go in a sync: each may have as many owners as an object can hold.
 const orphansMost = 1000
 
+// goneMost is how many owners that are gone one sync asks the API server for, each with two requests of the 10,000 that a
+// sync has.
+const goneMost = 4000
+
 // more is when the rest is looked at anyhow: of those that were let go none may have been there any more.
 const more = time.Second
 
@@ -112,9 +116,20 @@ func collect(c *sdk.Call, item *sdk.Metadata) error {
 	var solid []metav1.OwnerReference
 	waited := false // an owner waits for this object to go
 	after := false  // so that is to go after its own dependents
+	var there []metav1.OwnerReference
 	for i := range item.OwnerReferences {
 		ref := &item.OwnerReferences[i]
-		switch state, err := stateOf(c, item, ref); {
+		state, err := stateOf(c, item, ref)
+		if err == nil && state != gone {
+			there = append(there, *ref)
+		}
+		if rest := item.OwnerReferences[i+1:]; i+1-len(there) == goneMost && len(rest) > 0 {
+			// There is no end to them within one sync: those that keep nothing go first.
+			c.Add(references(item, append(there, rest...)))
+			return c.After(more)
+		}
+
+		switch {
 		case err != nil:
 			return err
 		case state == hopeless:

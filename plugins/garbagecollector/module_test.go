@@ -64,3 +64,53 @@ func TestManyOrphans(t *testing.T) {
 		}
 	}
 }
+
+// Of more owners that are gone than one sync can ask for, those that were asked for go first, and the rest follows; the
+// object itself goes in the end.
+func TestManyOwnersThatAreGone(t *testing.T) {
+	m := module.Open(t, Plugin)
+	asked := 0
+	nothing := func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
+		a := &abi.PerformResponse{}
+		for i := range r.Effects {
+			o := abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound"}
+			if r.Effects[i].Kind == abi.EffectDelete {
+				o = abi.Outcome{}
+			}
+			asked++
+			a.Outcomes = append(a.Outcomes, o)
+		}
+		return a, nil
+	}
+
+	for owners, then := range map[int]string{9500: "fewer", goneMost + 1: "fewer", goneMost: "deleted", 1: "deleted"} {
+		item := &resource.Metadata{}
+		item.Namespace, item.Name, item.UID = "default", "child", "uid-child"
+		for i := range owners {
+			item.OwnerReferences = append(item.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap",
+				Name: fmt.Sprint("owner-", i), UID: metav1.UID(fmt.Sprint("uid-", i))})
+		}
+		r := newOrphaning(0, 0)
+		r.Key.Name = "child"
+		r.Views[0].Objects = []abi.ObjectData{{Data: resource.Append(nil, item), ResourceVersion: "1",
+			Resource: "v1/configmaps", Kind: "ConfigMap"}}
+		asked = 0
+		a, _ := m.Measure(t, r, nothing)
+		switch kept := strings.Count(patchOf(a), `"name":"owner-`); {
+		case a.Error != "" || asked > goneMost+1:
+			t.Errorf("%d owners: %d requests, error %q", owners, asked, a.Error)
+		case then == "deleted" && (len(a.Effects) > 0 || asked != owners+1):
+			t.Errorf("%d owners: it isn't deleted after %d requests: %d effects", owners, asked, len(a.Effects))
+		case then == "fewer" && (kept != owners-goneMost || a.RequeueAfter == 0):
+			t.Errorf("%d owners: %d are left, again after %d ns", owners, kept, a.RequeueAfter)
+		}
+	}
+}
+
+// patchOf is the only effect's content, "" of none.
+func patchOf(a *abi.SyncResponse) string {
+	if len(a.Effects) != 1 {
+		return ""
+	}
+	return string(a.Effects[0].Object)
+}
