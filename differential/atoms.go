@@ -224,6 +224,7 @@ func unlikeValues(path string, a, b any, all map[string]bool) {
 			}
 			y = map[string]any{}
 		}
+
 		names := maps.Clone(x)
 		maps.Copy(names, y)
 		for name := range names {

@@ -119,22 +119,26 @@ func TestRulesOfEvents(t *testing.T) {
 
 // A difference is taken apart into what it is about, without names and values.
 func TestAtoms(t *testing.T) {
+	of := func(all ...string) remains { return remains{lines: all} }
+	object := func(text string) remains { return remains{objects: map[string]string{"pods a/b": text}} }
+	const status = "update jobs/status a/b\nstatus:\n  active: "
+
 	for name, x := range map[string]struct {
 		theirs, ours remains
 		want         string
 	}{
-		"a write":             {remains{lines: []string{"delete pods a/b Foreground"}}, remains{}, "upstream delete pods Foreground"},
-		"a write that fails":  {remains{}, remains{lines: []string{"create pods a/ fails: Invalid\nspec: {}"}}, "plugin create pods fails Invalid"},
-		"a field":             {remains{lines: []string{"update jobs/status a/b\nstatus:\n  active: 1"}}, remains{lines: []string{"update jobs/status a/b\nstatus:\n  active: 2"}}, "update jobs/status status.active"},
-		"a field in a list":   {remains{objects: map[string]string{"pods a/b": "c:\n- d: 1\n  e: 1\n"}}, remains{objects: map[string]string{"pods a/b": "c:\n- d: 1\n"}}, "object pods c.e"},
-		"an object":           {remains{objects: map[string]string{"pods a/b": "c: 1"}}, remains{}, "upstream object pods"},
-		"an event's text":     {remains{lines: []string{"event Job a/b Normal C: d"}}, remains{lines: []string{"event Job a/b Normal C: e"}}, "event Job Normal C text"},
-		"an event":            {remains{}, remains{lines: []string{"event Job a/b Normal C: e"}}, "plugin event Job Normal C"},
-		"another time":        {remains{lines: []string{"a/b again after 1s"}}, remains{lines: []string{"a/b again after 2s"}}, "again"},
-		"no time":             {remains{lines: []string{"again after 1s"}}, remains{lines: []string{"fails"}}, "plugin fails; upstream again"},
-		"a series":            {remains{lines: []string{"metric x a=b 1"}}, remains{lines: []string{"metric x a=b 2"}}, "metric x"},
-		"the order":           {remains{lines: []string{"wakes a", "wakes b"}}, remains{lines: []string{"wakes b", "wakes a"}}, "order"},
-		"a line of a subject": {remains{lines: []string{"a/b: in the end IPv4 name: x"}}, remains{}, "upstream sum in the end"},
+		"a write":             {of("delete pods a/b Foreground"), of(), "upstream delete pods Foreground"},
+		"a write that fails":  {of(), of("create pods a/ fails: Invalid\nspec: {}"), "plugin create pods fails Invalid"},
+		"a field":             {of(status + "1"), of(status + "2"), "update jobs/status status.active"},
+		"a field in a list":   {object("c:\n- d: 1\n  e: 1\n"), object("c:\n- d: 1\n"), "object pods c.e"},
+		"an object":           {object("c: 1"), of(), "upstream object pods"},
+		"an event's text":     {of("event Job a/b Normal C: d"), of("event Job a/b Normal C: e"), "event Job Normal C text"},
+		"an event":            {of(), of("event Job a/b Normal C: e"), "plugin event Job Normal C"},
+		"another time":        {of("a/b again after 1s"), of("a/b again after 2s"), "again"},
+		"no time":             {of("again after 1s"), of("fails"), "plugin fails; upstream again"},
+		"a series":            {of("metric x a=b 1"), of("metric x a=b 2"), "metric x"},
+		"the order":           {of("wakes a", "wakes b"), of("wakes b", "wakes a"), "order"},
+		"a line of a subject": {of("a/b: in the end IPv4 name: x"), of(), "upstream sum in the end"},
 	} {
 		var all []string
 		for _, a := range atomsOf(x.theirs, x.ours) {
@@ -148,12 +152,13 @@ func TestAtoms(t *testing.T) {
 
 // A rule covers what it names as far as it goes, of the side that it names, in one of its situations.
 func TestRuleCovers(t *testing.T) {
-	const pod = "Pod"
-	o := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: pod}, ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a.b/c": "d"}}}
+	o := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a.b/c": "d"}}}
 	theirs := func(lines ...string) *Difference {
-		return &Difference{Kind: "sync", theirs: remains{lines: lines}, writes: []string{"create pods fails Invalid"}, Deed: "x of y",
-			objects: func() []runtime.Object { return []runtime.Object{o} }}
+		return &Difference{Kind: "sync", theirs: remains{lines: lines}, writes: []string{"create pods fails Invalid"},
+			Deed: "x of y", objects: func() []runtime.Object { return []runtime.Object{o} }}
 	}
+
 	for rule, covers := range map[string]bool{
 		"differs: [delete pods]":                                             true,
 		"differs: [delete]":                                                  true,
@@ -176,6 +181,7 @@ func TestRuleCovers(t *testing.T) {
 			t.Errorf("%s covers it: %t", rule, is)
 		}
 	}
+
 	rules, err := parseKnown([]byte("- {row: z, cause: y, differs: [delete pods]}"))
 	if err != nil {
 		t.Fatal(err)

@@ -79,9 +79,9 @@ func (v *View[T, P]) AskBy(paths ...string) *View[T, P] {
 // Counted delivers how many objects there are, up to max, in place of the objects.
 func (v *View[T, P]) Counted(max int) *View[T, P] { v.s.view.Count = int32(max); return v }
 
-// First delivers at most max objects, the first by namespace and name, and of large ones fewer, up to 8 MiB; Count tells
-// how many there are. It is for work that is done in parts, where there may be more objects than the plugin's memory
-// holds. Of a lazy view [View.AskFirst] tells how many there are.
+// First delivers at most max objects, the first by namespace and name, and of large ones fewer, up to 8 MiB; Count
+// tells how many there are. It is for work that is done in parts, where there may be more objects than the plugin's
+// memory holds. Of a lazy view [View.AskFirst] tells how many there are.
 func (v *View[T, P]) First(max int) *View[T, P] { v.s.view.First = int32(max); return v }
 
 // Partial says that nothing is taken for gone because this view lacks it: the plugin asks the API server first. Such a

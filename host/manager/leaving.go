@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// leaving are controllers and plugins that were turned off and whose syncs in flight haven't ended: a write may wait for
-// the API server. Nobody waits for them but what takes their place.
+// leaving are controllers and plugins that were turned off and whose syncs in flight haven't ended: a write may wait
+// for the API server. Nobody waits for them but what takes their place.
 type leaving struct {
 	mu  sync.Mutex
 	all map[string]*departure
@@ -108,7 +108,6 @@ func (m *manager) leave(slots []*slot, whole string, then func()) {
 
 // pluginKey is the name that a plugin is leaving by; no controller has it.
 func pluginKey(plugin string) string { return "plugin " + plugin }
-
 
 // awaitPredecessor returns when what a slot takes the place of has ended; false: ctx has ended first.
 func (s *slot) awaitPredecessor(ctx context.Context, x *leaving) bool {

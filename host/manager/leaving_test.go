@@ -42,7 +42,8 @@ func TestTurnedOffWhileWritesHang(t *testing.T) {
 	before := held.Load()
 	turn()
 	w.look()
-	if s := w.m.inspector.status(t.Context()); len(s.Plugins) != 1 || !slices.Equal(s.Leaving, []string{"one-0", "two-0"}) {
+	s := w.m.inspector.status(t.Context())
+	if len(s.Plugins) != 1 || !slices.Equal(s.Leaving, []string{"one-0", "two-0"}) {
 		t.Errorf("plugins %+v run while %q haven't ended", s.Plugins, s.Leaving)
 	}
 
@@ -74,8 +75,8 @@ func TestNarrowedWithAnotherModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.configure(nil, func(k *config.Configuration) {
-		k.Plugins = []config.Plugin{{Name: "greeter", Grant: []config.Rule{{APIGroups: []string{""}, Resources: []string{"namespaces"},
-			Verbs: []string{"get", "list", "watch"}}}}}
+		reads := config.Rule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}}
+		k.Plugins = []config.Plugin{{Name: "greeter", Grant: []config.Rule{reads}}}
 	})
 	w.eventually("the second runs", func(s *state.Status) bool {
 		return len(s.Plugins) == 1 && s.Plugins[0].Digest == second.digest()

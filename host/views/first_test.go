@@ -26,6 +26,7 @@ func TestFirstOfLargeObjects(t *testing.T) {
 		w.applyObject(pods, "x", name, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name,
 			UID: types.UID(name), Annotations: map[string]string{"a": strings.Repeat("x", size)}}})
 	}
+
 	var s Snapshot
 	if err := p.Snapshot(w, abi.KeyRef{Namespace: "x", Name: "a"}, &s); err != nil {
 		t.Fatal(err)

@@ -113,8 +113,8 @@ type cleaning struct {
 	asks        int
 }
 
-// leaveAlone tells of a namespace in which something can't be looked at as a whole: its tokens stay as they are, and keep
-// no other namespace's from being cleaned up.
+// leaveAlone tells of a namespace in which something can't be looked at as a whole: its tokens stay as they are, and
+// keep no other namespace's from being cleaned up.
 func (w *cleaning) leaveAlone(namespace, what string) {
 	w.c.Log("the unused tokens of service accounts in namespace " + namespace + " are left alone: its " + what +
 		" are larger than can be looked at")

@@ -28,8 +28,8 @@ const (
 // orphansMost is how many dependents are let go in a sync: each may have as many owners as an object can hold.
 const orphansMost = 1000
 
-// goneMost is how many owners that are gone one sync asks the API server for, each with two requests of the 10,000 that a
-// sync has.
+// goneMost is how many owners that are gone one sync asks the API server for, each with two requests of the 10,000 that
+// a sync has.
 const goneMost = 4000
 
 // more is when the rest is looked at anyhow: of those that were let go none may have been there any more.
