@@ -39,6 +39,10 @@ func adoptSet(s *space) {
 		s.must(err)
 		return len(rs.OwnerReferences) == 0, fmt.Sprint(rs.OwnerReferences)
 	})
+	s.eventually("it has a successor", func() (bool, string) { // until then the status is the old one, which is complete
+		l := s.listSets()
+		return len(l) > 1, fmt.Sprint(len(l), " sets")
+	})
 	s.complete(2)
 	if l := s.listSets(); len(l) != 2 {
 		s.Errorf("there are %d sets, want the released one and its successor", len(l))
