@@ -120,27 +120,27 @@ func collect(c *sdk.Call, item *sdk.Metadata) error {
 	for i := range item.OwnerReferences {
 		ref := &item.OwnerReferences[i]
 		state, err := stateOf(c, item, ref)
-		if err == nil && state != gone {
-			there = append(there, *ref)
-		}
-		if rest := item.OwnerReferences[i+1:]; i+1-len(there) == goneMost && len(rest) > 0 {
-			// There is no end to them within one sync: those that keep nothing go first.
-			c.Add(references(item, append(there, rest...)))
-			return c.After(more)
-		}
-
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case state == hopeless:
-			return nil
-		case state == alive:
-			solid = append(solid, *ref)
-		case state == waiting:
-			waited = true
-		case state == waitingUnseen:
-			after = true
 		}
+		switch state {
+		case hopeless:
+			return nil
+		case alive:
+			solid = append(solid, *ref)
+		case waiting:
+			waited = true
+		case waitingUnseen:
+			after = true
+		case gone:
+			if rest := item.OwnerReferences[i+1:]; i+1-len(there) == goneMost && len(rest) > 0 {
+				// There is no end to them within one sync: those that keep nothing go first.
+				c.Add(references(item, append(there, rest...)))
+				return c.After(more)
+			}
+			continue
+		}
+		there = append(there, *ref)
 	}
 
 	switch {

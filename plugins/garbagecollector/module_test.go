@@ -84,18 +84,8 @@ func TestManyOwnersThatAreGone(t *testing.T) {
 	}
 
 	for owners, then := range map[int]string{9500: "fewer", goneMost + 1: "fewer", goneMost: "deleted", 1: "deleted"} {
-		item := &resource.Metadata{}
-		item.Namespace, item.Name, item.UID = "default", "child", "uid-child"
-		for i := range owners {
-			item.OwnerReferences = append(item.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap",
-				Name: fmt.Sprint("owner-", i), UID: metav1.UID(fmt.Sprint("uid-", i))})
-		}
-		r := newOrphaning(0, 0)
-		r.Key.Name = "child"
-		r.Views[0].Objects = []abi.ObjectData{{Data: resource.Append(nil, item), ResourceVersion: "1",
-			Resource: "v1/configmaps", Kind: "ConfigMap"}}
 		asked = 0
-		a, _ := m.Measure(t, r, nothing)
+		a, _ := m.Measure(t, newOwned(owners), nothing)
 		switch kept := strings.Count(patchOf(a), `"name":"owner-`); {
 		case a.Error != "" || asked > goneMost+1:
 			t.Errorf("%d owners: %d requests, error %q", owners, asked, a.Error)
@@ -105,6 +95,37 @@ func TestManyOwnersThatAreGone(t *testing.T) {
 			t.Errorf("%d owners: %d are left, again after %d ns", owners, kept, a.RequeueAfter)
 		}
 	}
+}
+
+// A reference whose owner can't be asked for stays, also where it is the last that a sync comes to.
+func TestAnOwnerThatCannotBeAskedForIsKept(t *testing.T) {
+	m := module.Open(t, Plugin)
+	asked := 0
+	a, _ := m.Measure(t, newOwned(2*goneMost), func(r *abi.PerformRequest) (*abi.PerformResponse, error) {
+		o := abi.Outcome{Code: abi.CodeFailed, Reason: "NotFound"}
+		if asked++; asked == goneMost {
+			o.Reason = "InternalError"
+		}
+		return &abi.PerformResponse{Outcomes: []abi.Outcome{o}}, nil
+	})
+	if a.Error == "" || len(a.Effects) > 0 || asked != goneMost {
+		t.Errorf("after %d requests: %d effects, error %q", asked, len(a.Effects), a.Error)
+	}
+}
+
+// newOwned returns the sync of an object with so many owners, none of which the cache has.
+func newOwned(owners int) *abi.SyncRequest {
+	item := &resource.Metadata{}
+	item.Namespace, item.Name, item.UID = "default", "child", "uid-child"
+	for i := range owners {
+		item.OwnerReferences = append(item.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap",
+			Name: fmt.Sprint("owner-", i), UID: metav1.UID(fmt.Sprint("uid-", i))})
+	}
+	r := newOrphaning(0, 0)
+	r.Key.Name = "child"
+	r.Views[0].Objects = []abi.ObjectData{{Data: resource.Append(nil, item), ResourceVersion: "1",
+		Resource: "v1/configmaps", Kind: "ConfigMap"}}
+	return r
 }
 
 // patchOf is the only effect's content, "" of none.
