@@ -37,7 +37,8 @@ var (
 			"metadata.labels["+invalidSince+"]").Quiet()
 	annotated = sdk.Select(corev1.Secrets, sdk.In("type", string(corev1.SecretTypeServiceAccountToken))).
 			Named("annotated tokens").Lazy().First(tokensPerAsk).
-			Fields("metadata.labels["+invalidSince+"]", "metadata.annotations["+corev1.ServiceAccountNameKey+"]",
+			Fields("metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.labels["+lastUsed+"]",
+			"metadata.labels["+invalidSince+"]", "metadata.annotations["+corev1.ServiceAccountNameKey+"]",
 			"metadata.annotations["+corev1.ServiceAccountUIDKey+"]").Quiet()
 	accounts = sdk.Select(corev1.ServiceAccounts, sdk.Exists("secrets.name")).Lazy().First(tokensPerAsk).
 			Fields("secrets.name").Quiet()
@@ -157,7 +158,8 @@ func (w *cleaning) cleanNamespace(unused []*corev1.Secret) {
 	}
 }
 
-// generatedOf returns those of some tokens of a namespace that were generated; fits is whether all could be looked at.
+// generatedOf returns those of some tokens of a namespace that were generated, and that nobody has used meanwhile; fits
+// is whether all could be looked at.
 func (w *cleaning) generatedOf(namespace string, some []*corev1.Secret) (generated []*corev1.Secret, fits bool) {
 	names := make([]string, 0, len(some))
 	for _, s := range some {
@@ -168,6 +170,7 @@ func (w *cleaning) generatedOf(namespace string, some []*corev1.Secret) (generat
 		w.leaveAlone(namespace, "tokens")
 		return nil, false
 	}
+	tokens = slices.DeleteFunc(tokens, func(s *corev1.Secret) bool { return !unusedSince(s, w.cutoff) })
 
 	names = names[:0]
 	for _, s := range tokens {
