@@ -110,7 +110,7 @@ func changesOf(c *api.Cluster) map[string]int {
 	n := map[string]int{}
 	for _, q := range c.Requests {
 		if q.Writes() && q.Err == nil && q.Changed {
-			n[strings.Replace(q.Verb, "patch", "update", 1)+" "+q.Resource.Resource+"/"+q.Subresource]++
+			n[nameless(q)]++
 		}
 	}
 	return n

@@ -22,7 +22,7 @@ import (
 //	event Job Warning Suspended text    one that both have told otherwise
 //	metric job_sync_total               a series
 //	again, fails, wakes                 a key that is to be synced again at a time, has failed, was woken
-//	sum slices of a service             another line of the subject's
+//	sum in the end                      another line of the subject's
 //	order                               nothing but the order
 //	panics, restless, refused           upstream's controller, the plugin, its answer
 type atom struct {
@@ -250,16 +250,23 @@ func sentBy(c *api.Cluster) (all []string) {
 		if !q.Writes() {
 			continue
 		}
-		what := strings.Replace(q.Verb, "patch", "update", 1) + " " + q.Resource.Resource
-		if q.Subresource != "" {
-			what += "/" + q.Subresource
-		}
+		what := nameless(q)
 		if q.Err != nil {
 			what += " fails " + string(apierrors.ReasonForError(q.Err))
 		}
 		all = append(all, what)
 	}
 	return all
+}
+
+// nameless says what a write does without saying to which object, as in "update jobs/status"; which of update and patch
+// it is is a matter of rights and rules.
+func nameless(q *api.Request) string {
+	what := strings.Replace(q.Verb, "patch", "update", 1) + " " + q.Resource.Resource
+	if q.Subresource != "" {
+		what += "/" + q.Subresource
+	}
+	return what
 }
 
 // wakings say what has woken upstream's controller alone.

@@ -127,8 +127,7 @@ func idle(q *api.Request) bool {
 	return q.Err == nil && !q.Changed && (q.Verb == "update" || q.Verb == "patch")
 }
 
-// empty reports whether a write has changed nothing but what may differ by chance: the order of a set, or what a rule
-// of text is about.
+// empty reports whether a write has changed nothing but what may differ by chance: the order of a set.
 func (s *Subject) empty(q *api.Request, names map[string]string) bool {
 	if q.Err != nil || q.Old == nil || q.Verb != "update" && q.Verb != "patch" || q.Subresource == "scale" {
 		return false
@@ -282,17 +281,7 @@ func named(q *api.Request, names map[string]string) {
 
 // write reports a request that writes: what it was about and what came of it.
 func write(q *api.Request, names map[string]string) string {
-	what := q.Verb
-	if what == "patch" {
-		what = "update" // which of them is a matter of rights and rules
-	}
-
-	line := what + " " + q.Resource.Resource
-	if q.Subresource != "" {
-		line += "/" + q.Subresource
-	}
-
-	line += " " + strings.TrimPrefix(q.Namespace+"/"+q.Name, "/")
+	line := nameless(q) + " " + strings.TrimPrefix(q.Namespace+"/"+q.Name, "/")
 	if d := q.Delete; d != nil {
 		if d.PropagationPolicy != nil {
 			line += " " + string(*d.PropagationPolicy)

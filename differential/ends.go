@@ -173,8 +173,8 @@ func (a *apart) compare() *Difference {
 	if err != nil {
 		panic(err) // as above
 	}
-	x.lines = append(theirs.writes, theirs.measured().Since(theirs.before)...)
-	y.lines = append(ours.writes, ours.measured().Since(ours.before)...)
+	x.lines = slices.Concat(theirs.writes, theirs.measured().Since(theirs.before))
+	y.lines = slices.Concat(ours.writes, ours.measured().Since(ours.before))
 	return &Difference{
 		theirs: x, others: y, writes: theirs.writes, told: told,
 		Subject: a.subject.Controller, Seed: a.script.seed, Step: a.step, Deed: deed, Kind: "end", Text: text,

@@ -221,7 +221,7 @@ func TestAmong(t *testing.T) {
 		}
 	}
 
-	often := func(n int) map[string]int { return map[string]int{"update pods/": n} }
+	often := func(n int) map[string]int { return map[string]int{"update pods": n} }
 	for ours, want := range map[int]verdict{1: right, 3: right, 4: differs} {
 		d := &Difference{outcome: outcome{writes: often(1)}, changes: often(ours)}
 		upstreams := plays{{theirs: 1, ends: true, writes: often(3)}, {theirs: 2, ends: true, writes: often(2)}}

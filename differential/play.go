@@ -431,7 +431,6 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 			before.errors = append(before.errors, oneLine(err))
 		}
 	}
-	before.writes = sentBy(theirs)
 	text := compare(a, b)
 	o := func() outcome {
 		before.ours, before.changes = linesOf(p.cluster, b), changesOf(ours)
@@ -441,7 +440,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, nil, nil
 	}
 	if text != "" {
-		before.theirs, before.others = remains{lines: a}, remains{lines: b}
+		before.theirs, before.others, before.writes = remains{lines: a}, remains{lines: b}, sentBy(theirs)
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + oneLine(w.Err)
 		}
@@ -453,7 +452,8 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, before, nil
 	}
 	if missed, ok := p.missed[key]; ok && p.matters(key, a, n) {
-		before.theirs, before.missed = remains{lines: a}, append(before.missed, missed)
+		before.theirs, before.writes = remains{lines: a}, sentBy(theirs)
+		before.missed = append(before.missed, missed)
 		before.Kind, before.Text = "wake", missed.String()+"\nwhere a sync does this:\n"+strings.Join(a, "\n")
 		return nil, before, nil
 	}

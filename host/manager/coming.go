@@ -164,7 +164,7 @@ func (m *manager) beginComing(k *config.Configuration, then []*choice) {
 // bring loads a plugin that is to come and starts it, as soon as not too many others are loaded at the same time.
 func (m *manager) bring(k *config.Configuration, c *choice) {
 	m.slots.Go(func() {
-		if !m.leaving.wait(m.work, pluginKey(c.Name)) {
+		if !m.awaitPredecessors(c) {
 			return
 		}
 		select {

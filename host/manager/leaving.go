@@ -4,13 +4,12 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/klog/v2"
 )
 
-// leaving are controllers and plugins that were turned off and whose syncs in flight haven't ended: a write may wait
+// leaving are controllers, or plugins, that were turned off and whose syncs in flight haven't ended: a write may wait
 // for the API server. Nobody waits for them but what takes their place.
 type leaving struct {
 	mu  sync.Mutex
@@ -24,7 +23,7 @@ type departure struct {
 }
 
 // begin notes that what has the names is leaving; over is to be called when it has ended.
-func (x *leaving) begin(names []string) (over func()) {
+func (x *leaving) begin(names ...string) (over func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, name := range names {
@@ -68,24 +67,16 @@ func (x *leaving) wait(ctx context.Context, name string) bool {
 	}
 }
 
-// has reports whether something of a name is leaving.
-func (x *leaving) has(name string) bool {
+// list returns the names, sorted.
+func (x *leaving) list() []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.all[name] != nil
+	return slices.Sorted(maps.Keys(x.all))
 }
 
-// controllers returns those that were turned off and still wait for an answer, sorted by name.
-func (x *leaving) controllers() []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	isPlugin := func(name string) bool { return strings.HasPrefix(name, pluginKey("")) }
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(x.all)), isPlugin)
-}
-
-// leave has slots begin nothing more; what they do still ends beside what runs, and then is called. whole names their
-// plugin where all of it goes. The caller holds changing.
-func (m *manager) leave(slots []*slot, whole string, then func()) {
+// leave has slots begin nothing more; what they do still ends beside what runs, and then is called. The caller holds
+// changing.
+func (m *manager) leave(slots []*slot, then func()) {
 	var names []string
 	for _, s := range slots {
 		names = append(names, s.Name())
@@ -93,10 +84,7 @@ func (m *manager) leave(slots []*slot, whole string, then func()) {
 			s.stop()
 		}
 	}
-	if whole != "" {
-		names = append(names, pluginKey(whole))
-	}
-	over := m.leaving.begin(names)
+	over := m.leaving.begin(names...)
 	m.slots.Go(func() {
 		defer over()
 		for _, s := range slots {
@@ -106,14 +94,21 @@ func (m *manager) leave(slots []*slot, whole string, then func()) {
 	})
 }
 
-// pluginKey is the name that a plugin is leaving by; no controller has it.
-func pluginKey(plugin string) string { return "plugin " + plugin }
+// awaitPredecessors returns when nothing is left of what a plugin that is to come takes the place of; false: the
+// manager stops first.
+func (m *manager) awaitPredecessors(c *choice) bool {
+	for _, i := range c.controllers {
+		if !m.leaving.wait(m.work, c.Manifest.Controllers[i].Name) {
+			return false
+		}
+	}
+	return m.leavingPlugins.wait(m.work, c.Name)
+}
 
 // awaitPredecessor returns when what a slot takes the place of has ended; false: ctx has ended first.
 func (s *slot) awaitPredecessor(ctx context.Context, x *leaving) bool {
-	if !x.has(s.Name()) {
-		return ctx.Err() == nil
+	if slices.Contains(x.list(), s.Name()) {
+		klog.InfoS("Controller waits until what was turned off has ended", "controller", s.Name(), "plugin", s.plugin)
 	}
-	klog.InfoS("Controller waits until what was turned off has ended", "controller", s.Name(), "plugin", s.plugin)
 	return x.wait(ctx, s.Name())
 }

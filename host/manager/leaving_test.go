@@ -39,7 +39,6 @@ func TestTurnedOffWhileWritesHang(t *testing.T) {
 	three := greeter(t, "three", "three", "")
 	w.place(three)
 	w.runs(three, state.SwapAdded) // the next change is applied
-	before := held.Load()
 	turn()
 	w.look()
 	s := w.m.inspector.status(t.Context())
@@ -51,9 +50,6 @@ func TestTurnedOffWhileWritesHang(t *testing.T) {
 	w.eventually("they are back", func(s *state.Status) bool { return len(s.Plugins) == 3 && len(s.Leaving) == 0 })
 	w.made("one")
 	w.made("two")
-	if before < 2 {
-		t.Error(before)
-	}
 }
 
 // A plugin whose grant gets narrower together with another module writes nothing more under the older one, whoever
@@ -95,7 +91,7 @@ func TestLeaving(t *testing.T) {
 		if !x.wait(t.Context(), "a") {
 			t.Error("nothing leaves")
 		}
-		first, second := x.begin([]string{"a", "b"}), x.begin([]string{"a", pluginKey("p")})
+		first, second := x.begin("a", "b"), x.begin("a")
 		waited := make(chan bool, 1)
 		go func() { waited <- x.wait(t.Context(), "a") }()
 		first()
@@ -103,7 +99,7 @@ func TestLeaving(t *testing.T) {
 		if len(waited) > 0 || !x.wait(t.Context(), "b") {
 			t.Error("the second a hasn't left, and b has")
 		}
-		if got := fmt.Sprint(x.controllers()); got != "[a]" {
+		if got := fmt.Sprint(x.list()); got != "[a]" {
 			t.Error(got)
 		}
 		ended, cancel := context.WithCancel(t.Context())
@@ -113,7 +109,7 @@ func TestLeaving(t *testing.T) {
 		}
 		second()
 		synctest.Wait()
-		if len(waited) != 1 || !<-waited || len(x.controllers()) > 0 {
+		if len(waited) != 1 || !<-waited || len(x.list()) > 0 {
 			t.Error("both have left")
 		}
 	})

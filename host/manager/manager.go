@@ -57,23 +57,24 @@ type Options struct {
 type manager struct {
 	options Options
 	// newWatcher watches files. A test whose time is virtual has none: what waits for the system holds that time up.
-	newWatcher func() (*fsnotify.Watcher, error)
-	rest       *rest.Config
-	loader     *loader
-	registry   *prometheus.Registry
-	metrics    *metrics.Metrics
-	stores     *stores
-	tracer     *tracing.Tracer
-	trimmer    *process.Trimmer
-	recordings *recordings
-	chooser    *chooser
-	roster     *roster
-	coming     *coming
-	leaving    *leaving
-	arriving   chan struct{} // as many plugins are loaded at the same time as this holds
-	history    history
-	refusal    *refusal
-	inspector  *inspector
+	newWatcher     func() (*fsnotify.Watcher, error)
+	rest           *rest.Config
+	loader         *loader
+	registry       *prometheus.Registry
+	metrics        *metrics.Metrics
+	stores         *stores
+	tracer         *tracing.Tracer
+	trimmer        *process.Trimmer
+	recordings     *recordings
+	chooser        *chooser
+	roster         *roster
+	coming         *coming
+	leaving        *leaving // controllers
+	leavingPlugins *leaving
+	arriving       chan struct{} // as many plugins are loaded at the same time as this holds
+	history        history
+	refusal        *refusal
+	inspector      *inspector
 
 	leaders *leaders
 	memory  *budget.Total // of all plugins
@@ -110,7 +111,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
 		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}, coming: &coming{},
-		leaving: &leaving{}, arriving: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		leaving: &leaving{}, leavingPlugins: &leaving{}, arriving: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	m.started = c
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)

@@ -28,7 +28,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 	s.Restart = config.WaitForRestart(i.started, i.applied.Load().config)
 	refused := i.refusal.why()
 	s.LeftOut = append(slices.Clip(i.chooser.last.Load().leftOut), i.coming.failures()...)
-	s.Leaving = i.leaving.controllers()
+	s.Leaving = i.leaving.list()
 	if i.server != nil {
 		refused = errors.Join(refused, i.server.Problems())
 	}

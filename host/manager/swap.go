@@ -83,13 +83,13 @@ func (h *hosted) switchTo(g *generation, t *trial, before *generation) {
 	h.present, h.loaded = g, time.Now()
 	h.mu.Unlock()
 	if gone := h.slots.without(g.versions); len(gone) > 0 {
-		h.m.leave(gone, "", func() {})
+		h.m.leave(gone, func() {})
 	}
 
 	for name, v := range g.versions {
 		s := h.slots.named(name)
 		if s.started.Load() && (len(g.loaded.Missing) > 0 || len(g.readings[name].denied) > 0) {
-			h.m.leave([]*slot{s}, "", func() {}) // it idles from now on, as if it had begun so
+			h.m.leave([]*slot{s}, func() {}) // it idles from now on, as if it had begun so
 			s = h.newSlot(k, v)
 			h.slots.put(s)
 			v.Writer.Lead()
@@ -141,7 +141,9 @@ func (h *hosted) remove() {
 	before := h.takeFallback()
 	h.removeShadow()
 	klog.InfoS("Plugin was turned off", "plugin", h.name)
-	h.m.leave(h.slots.all(), h.name, func() {
+	over := h.m.leavingPlugins.begin(h.name)
+	h.m.leave(h.slots.all(), func() {
+		defer over()
 		var err error
 		if before != nil {
 			err = before.close()

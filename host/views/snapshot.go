@@ -83,10 +83,10 @@ func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) 
 		if err != nil {
 			return dst, fmt.Errorf("view %s: %s %s/%s: %w", v.Name, v.Resource, o.Namespace, o.Name, err)
 		}
-		if size += len(raw); v.First > 0 && i > 0 && size > firstBytes {
-			size -= len(raw)
+		if v.First > 0 && i > 0 && size+len(raw) > firstBytes {
 			break
 		}
+		size += len(raw)
 		data := abi.ObjectData{Data: raw, ResourceVersion: o.ResourceVersion}
 		if v.plan.overAllResources() {
 			data.Resource, data.Kind = o.Resource.ID(), o.Resource.Kind
