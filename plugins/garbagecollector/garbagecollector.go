@@ -53,10 +53,15 @@ var (
 		Named("items").Fields("metadata.ownerReferences").Fields(ends...).Quiet(ends...)
 
 	owners = sdk.Select(resource.Any, sdk.Join("metadata.uid", items, "owners.uid")).
-		Named("owners").Fields(ends...).Quiet(ends...).Partial() // see stateOf
+		Named("owners").Fields("metadata.uid").Partial() // see stateOf
 
-	// ends are what the guards below ask for: an object that ends without anybody waiting for that, or loses somebody
-	// else's finalizer, is no news.
+	// waiters are the owners that are being deleted and wait for their dependents.
+	waiters = sdk.Select(resource.Any, sdk.Join("metadata.uid", items, "owners.uid"),
+		sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.finalizers", foregroundFinalizer)).
+		Named("waiters").Fields("metadata.uid").Partial()
+
+	// ends are what a sync and its guards ask for: an object that ends without anybody waiting for that, or loses
+	// somebody else's finalizer, is no news.
 	ends = []string{"metadata.finalizers", "metadata.deletionTimestamp"}
 
 	blocking = sdk.Select(resource.Any,
@@ -68,11 +73,11 @@ var (
 		First(orphansMost).Lenient()
 
 	dependents = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid")).
-			Named("dependents").When(deletingWith(owners, foregroundFinalizer)).Counted(1).Lenient()
+			Named("dependents").When(sdk.On(waiters, sdk.Exists(""))).Counted(1).Lenient()
 
 	circular = sdk.Select(resource.Any, sdk.Join("owners.uid", items, "metadata.uid"),
 		sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.finalizers", foregroundFinalizer)).
-		Named("circular").When(deletingWith(owners, foregroundFinalizer)).Counted(1).Lenient()
+		Named("circular").When(sdk.On(waiters, sdk.Exists(""))).Counted(1).Lenient()
 )
 
 // Plugin is the garbagecollector module (pkg/controller/garbagecollector). Where upstream keeps a graph, each object is
@@ -88,7 +93,7 @@ var Plugin = &sdk.Plugin{
 		Queue:          "garbage_collector_attempt_to_delete",
 		ServiceAccount: "generic-garbage-collector",
 		EventSource:    "garbage-collector-controller",
-		Reads:          sdk.Views{items, owners, blocking, orphans, dependents, circular},
+		Reads:          sdk.Views{items, owners, waiters, blocking, orphans, dependents, circular},
 		Writes:         sdk.Writes{resource.Any.Verbs("get", "patch", "delete")},
 		Workers:        20,
 		Rate:           abi.Rate{QPS: 2},
@@ -117,9 +122,10 @@ func collect(c *sdk.Call, item *sdk.Metadata) error {
 	waited := false // an owner waits for this object to go
 	after := false  // so that is to go after its own dependents
 	var there []metav1.OwnerReference
+	known := readOwners(c)
 	for i := range item.OwnerReferences {
 		ref := &item.OwnerReferences[i]
-		state, err := stateOf(c, item, ref)
+		state, err := known.stateOf(c, item, ref)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package garbagecollector
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,11 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 	"github.com/windlass-dev/windlass/test/module"
 )
+
+// viewOf is a view's place in a request.
+func viewOf(name string) int {
+	return slices.IndexFunc(Plugin.Manifest().Controllers[0].Views, func(v abi.View) bool { return v.Name == name })
+}
 
 // newOrphaning returns the sync of an owner that lets its dependents go, of which it is shown some.
 func newOrphaning(shown, all int) *abi.SyncRequest {
@@ -27,12 +33,13 @@ func newOrphaning(shown, all int) *abi.SyncRequest {
 	views[0].Objects = []abi.ObjectData{metadata("owner", func(m *resource.Metadata) {
 		m.DeletionTimestamp, m.Finalizers = &deleted, []string{orphanFinalizer}
 	})}
+	shownOrphans := &views[viewOf("orphans")]
 	for i := range shown {
-		views[3].Objects = append(views[3].Objects, metadata(fmt.Sprint("child-", i), func(m *resource.Metadata) {
+		shownOrphans.Objects = append(shownOrphans.Objects, metadata(fmt.Sprint("child-", i), func(m *resource.Metadata) {
 			m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: "uid-owner"}}
 		}))
 	}
-	views[3].Count = int64(all)
+	shownOrphans.Count = int64(all)
 	return &abi.SyncRequest{Key: abi.KeyRef{Resource: "v1/configmaps", Namespace: "default", Name: "owner"}, Now: 1e18,
 		Views: views}
 }
@@ -41,8 +48,8 @@ func newOrphaning(shown, all int) *abi.SyncRequest {
 // memory doesn't hang on how many there are.
 func TestManyOrphans(t *testing.T) {
 	m := module.Open(t, Plugin)
-	if v := Plugin.Manifest().Controllers[0].Views[3]; v.Name != "orphans" || v.First != orphansMost {
-		t.Fatalf("the view %s delivers %d objects", v.Name, v.First)
+	if v := Plugin.Manifest().Controllers[0].Views[viewOf("orphans")]; v.First != orphansMost {
+		t.Fatalf("the view delivers %d objects", v.First)
 	}
 
 	for _, x := range []struct {
@@ -134,4 +141,29 @@ func patchOf(a *abi.SyncResponse) string {
 		return ""
 	}
 	return string(a.Effects[0].Object)
+}
+
+// An object may have as many owners as it holds, and each of these may be as large as it likes: they are delivered by
+// what tells them from one another, and one that has them all is judged in a hundredth of what a sync may take.
+func TestManyOwnersThatLive(t *testing.T) {
+	for _, name := range []string{"owners", "waiters"} {
+		if v := Plugin.Manifest().Controllers[0].Views[viewOf(name)]; fmt.Sprint(v.Fields) != "[metadata.uid]" {
+			t.Errorf("%s are delivered with %q", name, v.Fields)
+		}
+	}
+
+	const owners = 9500
+	r := newOwned(owners)
+	for i := range owners {
+		o := &resource.Metadata{}
+		o.Namespace, o.Name, o.UID = "default", fmt.Sprint("owner-", i), metav1.UID(fmt.Sprint("uid-", i))
+		data := abi.ObjectData{Data: resource.Append(nil, o), ResourceVersion: "1", Resource: "v1/configmaps", Kind: "ConfigMap"}
+		for _, name := range []string{"owners", "waiters"} {
+			r.Views[viewOf(name)].Objects = append(r.Views[viewOf(name)].Objects, data)
+		}
+	}
+	a, stats := module.Open(t, Plugin).Measure(t, r, module.Succeed)
+	if a.Error != "" || len(a.Effects) > 0 || stats.Fuel > 1_000_000_000 {
+		t.Errorf("error %q, %d effects, %d of fuel", a.Error, len(a.Effects), stats.Fuel)
+	}
 }

@@ -20,24 +20,53 @@ const (
 	hopeless
 )
 
+// ownersIn are the owners that the cache has, by UID: an object may have as many as it can hold.
+type ownersIn map[metav1.UID]*cached
+
+// cached is an owner that the cache has.
+type cached struct {
+	*sdk.Metadata
+
+	waits bool // it is being deleted and waits for its dependents
+}
+
+// readOwners takes the owners from the snapshot.
+func readOwners(c *sdk.Call) ownersIn {
+	all := ownersIn{}
+	for _, o := range owners.List(c) {
+		if all[o.UID] == nil {
+			all[o.UID] = &cached{Metadata: o}
+		}
+	}
+	for _, o := range waiters.List(c) {
+		if k := all[o.UID]; k != nil {
+			k.waits = true
+		}
+	}
+	return all
+}
+
 // stateOf looks for an owner in the cache, and what isn't there at the API server: that a cache doesn't show something
 // proves nothing.
-func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state, error) {
-	for _, o := range owners.List(c) {
-		if o.UID != ref.UID {
-			continue
-		}
-		if o.Namespace != "" && o.Namespace != item.Namespace {
-			c.Event(item, "Warning", "OwnerRefInvalidNamespace",
-				"ownerRef "+describe(item, ref)+" does not exist in namespace \""+item.Namespace+"\"")
-			break
-		}
-		if o.Name != ref.Name || o.KindName != ref.Kind || groupOfResource(o.Resource) != groupOf(ref.APIVersion) {
-			break // the reference says something else: whether that exists, the server knows
-		}
-		return ownerState(o), nil
+func (x ownersIn) stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state, error) {
+	o := x[ref.UID]
+	switch {
+	case o == nil:
+	case o.Namespace != "" && o.Namespace != item.Namespace:
+		c.Event(item, "Warning", "OwnerRefInvalidNamespace",
+			"ownerRef "+describe(item, ref)+" does not exist in namespace \""+item.Namespace+"\"")
+	case o.Name != ref.Name || o.KindName != ref.Kind || groupOfResource(o.Resource) != groupOf(ref.APIVersion):
+		// The reference says something else: whether that exists, the server knows.
+	case o.waits:
+		return waiting, nil
+	default:
+		return alive, nil
 	}
+	return askFor(c, item, ref)
+}
 
+// askFor looks for an owner at the API server.
+func askFor(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state, error) {
 	r, err := c.ResourceOfObject(ref.APIVersion, ref.Kind, ref.UID)
 	if sdk.Failed(err, sdk.NotFound) {
 		return gone, nil // and perhaps its kind with it
@@ -62,17 +91,10 @@ func stateOf(c *sdk.Call, item *sdk.Metadata, ref *metav1.OwnerReference) (state
 	}
 
 	_ = c.After(unwatched) // the cache will show it soon, if it can
-	if ownerState(o) == waiting {
+	if o.DeletionTimestamp != nil && hasFinalizer(o, foregroundFinalizer) {
 		return waitingUnseen, nil
 	}
 	return alive, nil
-}
-
-func ownerState(o *sdk.Metadata) state {
-	if o.DeletionTimestamp != nil && hasFinalizer(o, foregroundFinalizer) {
-		return waiting
-	}
-	return alive
 }
 
 func groupOfResource(s string) string {
