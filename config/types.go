@@ -39,7 +39,8 @@ type Configuration struct {
 	// Serving says how health, metrics and the manager's state are served, and to whom.
 	Serving Serving `json:"serving"`
 	// ShutdownTimeout is how long the writes of syncs in flight may take once the manager is told to stop: a duration, 0s
-	// for as long as they take. It is read at the start only. Default: 10s.
+	// for as long as they take. What was sent by then has five seconds more to be answered, so a manager whose writes hang
+	// ends some seconds later. It is read at the start only. Default: 10s.
 	ShutdownTimeout metav1.Duration `json:"shutdownTimeout"`
 	// MinResyncPeriod is after how long each key is synced again though nothing has happened to it. Each controller draws
 	// a period between this one and twice this one, and spreads its keys over it, ten a second at most; keys to which

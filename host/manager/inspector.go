@@ -94,7 +94,7 @@ func (i *inspector) readyChecks() (all []server.Check) {
 				return s.readyToLead(i.stores)
 			}
 			if err := s.waiting(); err != nil && !s.lacksOnlyUnserved(i.stores) {
-				return s.starting(i.stores)
+				return s.starting(i.stores, i.leaving)
 			}
 			return nil
 		}})

@@ -67,6 +67,13 @@ func (x *leaving) wait(ctx context.Context, name string) bool {
 	}
 }
 
+// has reports whether something of a name is leaving.
+func (x *leaving) has(name string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.all[name] != nil
+}
+
 // list returns the names, sorted.
 func (x *leaving) list() []string {
 	x.mu.Lock()
@@ -107,7 +114,7 @@ func (m *manager) awaitPredecessors(c *choice) bool {
 
 // awaitPredecessor returns when what a slot takes the place of has ended; false: ctx has ended first.
 func (s *slot) awaitPredecessor(ctx context.Context, x *leaving) bool {
-	if slices.Contains(x.list(), s.Name()) {
+	if x.has(s.Name()) {
 		klog.InfoS("Controller waits until what was turned off has ended", "controller", s.Name(), "plugin", s.plugin)
 	}
 	return x.wait(ctx, s.Name())

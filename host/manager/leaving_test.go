@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -50,6 +51,34 @@ func TestTurnedOffWhileWritesHang(t *testing.T) {
 	w.eventually("they are back", func(s *state.Status) bool { return len(s.Plugins) == 3 && len(s.Leaving) == 0 })
 	w.made("one")
 	w.made("two")
+}
+
+// A controller that is turned off and on again while its writes hang says what it waits for, in a plugin that runs on.
+func TestTurnedOnWhileWritesHang(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	held, letGo := w.hold()
+	defer letGo()
+	w.place(greeter(t, "two", "two", "", func(m *abi.Manifest) {
+		m.Controllers = append(m.Controllers, newGreeting("two-1"))
+	}))
+	w.begin()
+	cluster.Eventually(t, time.Minute, "both write", func() (bool, int32) { return held.Load() >= 2, held.Load() })
+
+	w.configure(nil, func(k *config.Configuration) { k.Controllers = []string{"*", "-two-1"} })
+	w.eventually("one is turned off", func(s *state.Status) bool {
+		return len(s.Controllers) == 1 && slices.Equal(s.Leaving, []string{"two-1"})
+	})
+	w.configure(nil, func(k *config.Configuration) { k.Controllers = []string{"*"} })
+	w.eventually("it is to run again and waits", func(s *state.Status) bool {
+		return slices.ContainsFunc(s.Controllers, func(c state.ControllerStatus) bool {
+			return c.Name == "two-1" && c.State == "Starting" && c.Message == errPredecessor.Error()
+		})
+	})
+	letGo()
+	w.eventually("both run", func(s *state.Status) bool {
+		return len(s.Controllers) == 2 && s.Controllers[0].State == "Running" && s.Controllers[1].State == "Running"
+	})
 }
 
 // A plugin whose grant gets narrower together with another module writes nothing more under the older one, whoever

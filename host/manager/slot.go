@@ -160,8 +160,14 @@ func (s *slot) checkHealth() error {
 // errStarting is what readiness says of a controller whose caches aren't filled.
 var errStarting = errors.New("waits for its caches")
 
+// errPredecessor is what it says of one that was turned off and on again while its writes hang.
+var errPredecessor = errors.New("waits until its syncs have ended that were in flight when it was turned off")
+
 // starting says what a slot waits for.
-func (s *slot) starting(x *stores) error {
+func (s *slot) starting(x *stores, turnedOff *leaving) error {
+	if turnedOff.has(s.Name()) {
+		return errPredecessor
+	}
 	reading, _, _ := s.currentReading()
 	if err := reading.unreadable(x); err != nil {
 		return fmt.Errorf("%w: %w", errStarting, err)

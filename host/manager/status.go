@@ -59,7 +59,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 			p.Shadow = shadow.loaded.Digest
 		}
 		for _, x := range h.slots.all() {
-			c := x.status(i.stores)
+			c := x.status(i.stores, i.leaving)
 			c.Differences = x.differences.Of(p.Shadow)
 			if i.leaders.standsBy(x) {
 				c.State, c.Message = "Standby", "another process holds its Lease"
@@ -116,7 +116,7 @@ func (i *inspector) process() state.ProcessStatus {
 	return p
 }
 
-func (s *slot) status(x *stores) state.ControllerStatus {
+func (s *slot) status(x *stores, turnedOff *leaving) state.ControllerStatus {
 	v := s.Current()
 	c := state.ControllerStatus{Name: s.Name(), Plugin: v.Plugin, Digest: v.Digest, State: "Running", Queue: s.Depth(),
 		Workers: s.Workers(), PartOf: v.Manifest.PartOf}
@@ -144,7 +144,7 @@ func (s *slot) status(x *stores) state.ControllerStatus {
 	case len(missing) > 0 || len(reading.denied) > 0:
 		c.State, c.Message = "Idle", s.checkHealth().Error()
 	case !s.started.Load():
-		c.State, c.Message = "Starting", s.starting(x).Error()
+		c.State, c.Message = "Starting", s.starting(x, turnedOff).Error()
 	default:
 		c.Unlisted = reading.unlisted(x)
 		if err := reading.unreadable(x); err != nil {
