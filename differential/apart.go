@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,8 +31,10 @@ type apart struct {
 	began  time.Time
 	// several are the classes of several objects that a controller may take for one another (Subject.Alike).
 	several map[string]bool
-	most    int    // steps, 0: all
-	salt    uint64 // another one has caches be late otherwise
+	// names stand for those that each side's controller has made up, where they are compared.
+	names [2]map[string]string
+	most  int    // steps, 0: all
+	salt  uint64 // another one has caches be late otherwise
 }
 
 // side is a controller on its cluster.
@@ -41,6 +44,7 @@ type side struct {
 	cluster *api.Cluster
 	show    func(c *api.Change, initial bool) error
 	reached func(version uint64)
+	wake    func(key string)             // nil: there are no keys
 	work    func() (did bool, err error) // does one thing of what is to do
 	next    func() (time.Time, bool)     // when the next key is to be synced at a time
 	backlog []api.Change
@@ -49,6 +53,10 @@ type side struct {
 	lag     lag
 	version uint64 // the highest that was shown
 	syncs   int
+	until   time.Time       // when a step is over; zero: when nothing is left to do
+	keys    map[string]bool // that were synced
+	errors  []string        // that syncs have ended with in the present step
+	seen    []*api.Request  // in the present step
 	// measured returns what the controller's metrics stand at, before what they stood at as the step began.
 	measured func() native.Measures
 	before   native.Measures
@@ -94,7 +102,7 @@ const tries = 24
 // raced reports whether upstream's controller comes to what the plugin has come to when its caches are late otherwise:
 // then it is a race of its own which of them it is.
 func (a *apart) raced(server *api.Server) (bool, error) {
-	ours := a.state(a.sides[1].cluster)
+	ours := a.state(a.sides[1].cluster, nil)
 	for i := range tries {
 		b := &apart{subject: a.subject, script: a.script, most: a.step + 1, salt: uint64(i + 1)}
 		n, err := b.native(server)
@@ -106,7 +114,7 @@ func (a *apart) raced(server *api.Server) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if a.state(b.sides[0].cluster) == ours {
+		if a.state(b.sides[0].cluster, nil) == ours {
 			return true, nil
 		}
 	}
@@ -122,7 +130,8 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 
 	n.Measure(a.subject.measured())
 	keys := newTodo()
-	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached, measured: n.Measured}
+	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached, measured: n.Measured,
+		keys: map[string]bool{}}
 	s.next = keys.first
 	take := func() {
 		for _, k := range n.Queue.Woken {
@@ -153,11 +162,24 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 		r := n.Sync(key)
 		take()
 		keys.ended(key, r)
+		s.keys[key] = true
+		if r.Panic != nil {
+			return false, fmt.Errorf("%w: %v", errPanic, r.Panic)
+		}
+		if r.Err != nil {
+			s.errors = append(s.errors, oneLine(r.Err))
+		}
 		return true, nil
+	}
+	if !n.Works() {
+		s.wake = keys.now
 	}
 	a.sides[0] = s
 	return n, nil
 }
+
+// errPanic is that upstream's controller has panicked.
+var errPanic = errors.New("upstream's controller panics")
 
 // part is one of a plugin's controllers.
 type part struct {
@@ -270,18 +292,7 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 // through runs the script with some of the sides.
 func (a *apart) through(sides []*side) (*Difference, error) {
 	for _, s := range sides {
-		p := &play{subject: a.subject, script: a.script, cluster: s.cluster}
-		if err := p.populate(); err != nil {
-			return nil, err
-		}
-		if f := a.subject.forever(a.script); f != nil {
-			s.cluster.Fault = f.begin(a.subject)
-		}
-		s.r, s.lag = world.NewRand(a.script.seed+7+a.salt<<32), lag(a.salt%3)
-		if a.subject.Prompt {
-			s.lag = never
-		}
-		if err := s.showAll(true); err != nil {
+		if err := a.populate(s); err != nil {
 			return nil, err
 		}
 	}
@@ -307,6 +318,25 @@ func (a *apart) through(sides []*side) (*Difference, error) {
 		}
 	}
 	return nil, nil
+}
+
+// populate puts the world's objects into a side's cluster, and shows them to its controller, if it is shown any.
+func (a *apart) populate(s *side) error {
+	p := &play{subject: a.subject, script: a.script, cluster: s.cluster}
+	if err := p.populate(); err != nil {
+		return err
+	}
+	if f := a.subject.forever(a.script); f != nil {
+		s.cluster.Fault = f.begin(a.subject)
+	}
+	s.r, s.lag = world.NewRand(a.script.seed+7+a.salt<<32), lag(a.salt%3)
+	if a.subject.Prompt {
+		s.lag = never
+	}
+	if s.show == nil {
+		return nil
+	}
+	return s.showAll(true)
 }
 
 // happen has the same happen in both clusters, which are equal.
@@ -366,11 +396,14 @@ var pauses = []time.Duration{
 // comparable once the last has come.
 const timersMost = time.Hour
 
+// roundsMost bounds what happens in a step.
+const roundsMost = 400
+
 // settle goes on until there is nothing to do and the clock has nothing to bring.
 func (s *side) settle() error {
 	s.writes, s.before = nil, s.measured()
 	begun := time.Now()
-	for rounds, pause := 0, 0; rounds < 400; rounds++ {
+	for rounds, pause := 0, 0; rounds < roundsMost; rounds++ {
 		if err := s.take(); err != nil {
 			return err
 		}
@@ -395,7 +428,7 @@ func (s *side) settle() error {
 			}
 		case pause == len(pauses):
 			at, ok := s.next()
-			if !ok || s.subject.periodic() || at.After(begun.Add(timersMost)) {
+			if !ok || at.After(s.end(begun)) {
 				return nil
 			}
 			time.Sleep(time.Until(at))
@@ -405,6 +438,17 @@ func (s *side) settle() error {
 		}
 	}
 	return nil
+}
+
+// end is when a step that began at a time is over, at the latest.
+func (s *side) end(begun time.Time) time.Time {
+	switch {
+	case !s.until.IsZero():
+		return s.until
+	case s.subject.periodic():
+		return begun
+	}
+	return begun.Add(timersMost)
 }
 
 // some is how many changes of the backlog are shown now.
@@ -430,6 +474,7 @@ func (s *side) written() bool {
 			s.writes = append(s.writes, s.subject.line(q))
 		}
 	}
+	s.seen = append(s.seen, s.cluster.Requests...)
 	s.cluster.Requests = nil
 	return changed
 }

@@ -245,8 +245,8 @@ func unlikeValues(path string, a, b any, all map[string]bool) {
 }
 
 // sentBy returns the writes that a cluster was sent, without names, and how they have failed.
-func sentBy(c *api.Cluster) (all []string) {
-	for _, q := range c.Requests {
+func sentBy(requests []*api.Request) (all []string) {
+	for _, q := range requests {
 		if !q.Writes() {
 			continue
 		}

@@ -41,7 +41,7 @@ func (s *Subject) line(q *api.Request) string {
 
 // state is a cluster's, in the order of its objects. Of those that a controller may take for one another it has how
 // many there are.
-func (a *apart) state(c *api.Cluster) string {
+func (a *apart) state(c *api.Cluster, names map[string]string) string {
 	var b strings.Builder
 	for _, gvr := range c.Resources() {
 		all, err := c.List(gvr)
@@ -50,7 +50,7 @@ func (a *apart) state(c *api.Cluster) string {
 		}
 		var texts []string
 		for _, o := range all {
-			text := a.text(o)
+			text := a.text(o, names)
 			if strings.Contains(text, `"20`) {
 				text = written.ReplaceAllString(text, "<a time in this run>")
 			}
@@ -65,11 +65,12 @@ func (a *apart) state(c *api.Cluster) string {
 	return b.String()
 }
 
-func (a *apart) text(o runtime.Object) string {
+// text is an object's, with the names that were made up as names have them.
+func (a *apart) text(o runtime.Object, names map[string]string) string {
 	if class := a.subject.class(o); class != "" && a.several[class] {
 		return class + "\n"
 	}
-	return anonymous(o.(metav1.Object), text(a.subject.shaped(o)))
+	return a.subject.normal(anonymous(o.(metav1.Object), text(a.subject.shaped(o))), names)
 }
 
 // shaped is an object without what isn't to be compared.
@@ -84,12 +85,18 @@ func (s *Subject) shaped(o runtime.Object) runtime.Object {
 
 // anonymous takes a name that was made up out of a text: which of several objects is left may be a matter of chance.
 func anonymous(m metav1.Object, text string) string {
+	if strings.Contains(text, `"`) { // an error may quote a name that was made up for nothing
+		text = quoted.ReplaceAllString(text, `-*"`)
+	}
 	if base := m.GetGenerateName(); base != "" && strings.HasPrefix(m.GetName(), base) {
 		return replaceName(text, m.GetName(), base+"*")
 	}
 
 	return text
 }
+
+// quoted is the end of a quoted name that was made up.
+var quoted = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
 
 // class names those objects that a controller may take for one another; "" is none.
 func (s *Subject) class(o runtime.Object) string {
@@ -137,7 +144,7 @@ func (a *apart) unlike(theirs, ours *api.Cluster) (string, error) {
 		return "", err
 	}
 	a.several = a.severals()
-	return record.Diff(a.state(theirs), a.state(ours)), nil
+	return record.Diff(a.state(theirs, a.names[0]), a.state(ours, a.names[1])), nil
 }
 
 func (a *apart) compare() *Difference {
@@ -190,15 +197,18 @@ func (a *apart) remain(theirs, ours *api.Cluster) (x, y remains, err error) {
 		return x, y, err
 	}
 	a.several = a.severals()
-	texts := func(objects []api.Stored) map[string]string {
+	texts := func(objects []api.Stored, names map[string]string) map[string]string {
 		lists := map[string][]string{}
 		for _, o := range objects {
 			name := anonymous(o.Object.(metav1.Object), o.Object.(metav1.Object).GetName())
+			if made, ok := names[name]; ok {
+				name = made
+			}
 			if class := a.subject.class(o.Object); class != "" && a.several[class] {
 				name = class
 			}
 			name = o.Resource.Resource + " " + o.Object.(metav1.Object).GetNamespace() + "/" + name
-			lists[name] = append(lists[name], a.text(o.Object))
+			lists[name] = append(lists[name], a.text(o.Object, names))
 		}
 		out := map[string]string{}
 		for name, list := range lists {
@@ -207,5 +217,5 @@ func (a *apart) remain(theirs, ours *api.Cluster) (x, y remains, err error) {
 		}
 		return out
 	}
-	return remains{objects: texts(unlike[0])}, remains{objects: texts(unlike[1])}, nil
+	return remains{objects: texts(unlike[0], a.names[0])}, remains{objects: texts(unlike[1], a.names[1])}, nil
 }

@@ -57,6 +57,9 @@ type Difference struct {
 	missed         []*missed
 	errors         []string // that syncs of either have ended with
 	unknown        []atom   // of which no rule knows
+	// verdict is what upstream's other plays say of it, and why; "": they haven't been asked.
+	verdict verdict
+	why     string
 	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
 	counted, goesOn bool
 }
@@ -440,7 +443,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, nil, nil
 	}
 	if text != "" {
-		before.theirs, before.others, before.writes = remains{lines: a}, remains{lines: b}, sentBy(theirs)
+		before.theirs, before.others, before.writes = remains{lines: a}, remains{lines: b}, sentBy(theirs.Requests)
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + oneLine(w.Err)
 		}
@@ -452,7 +455,7 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		return nil, before, nil
 	}
 	if missed, ok := p.missed[key]; ok && p.matters(key, a, n) {
-		before.theirs, before.writes = remains{lines: a}, sentBy(theirs)
+		before.theirs, before.writes = remains{lines: a}, sentBy(theirs.Requests)
 		before.missed = append(before.missed, missed)
 		before.Kind, before.Text = "wake", missed.String()+"\nwhere a sync does this:\n"+strings.Join(a, "\n")
 		return nil, before, nil

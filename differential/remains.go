@@ -30,9 +30,9 @@ func (r remains) without(text string) remains {
 	return remains{slices.DeleteFunc(slices.Clone(r.lines), has), r.objects}
 }
 
-// rename adds the names that objects which a side has created go by.
-func (s *Subject) rename(x *restingSide, names map[string]string) {
-	for _, q := range x.cluster.Requests {
+// rename adds the names that objects which requests have created go by.
+func (s *Subject) rename(requests []*api.Request, names map[string]string) {
+	for _, q := range requests {
 		if !q.Writes() {
 			continue
 		}

@@ -278,8 +278,8 @@ func (p *play) rest(keys []string) (*Difference, error) {
 		return before, err
 	}
 
-	p.subject.rename(x.theirs, x.names)
-	p.subject.rename(x.ours, x.names)
+	p.subject.rename(x.theirs.cluster.Requests, x.names)
+	p.subject.rename(x.ours.cluster.Requests, x.names)
 	if x.a, x.b, err = p.remain(x.theirs, x.ours, x.names); err != nil {
 		return nil, err
 	}
@@ -379,7 +379,7 @@ func (d *Difference) tell(theirs, ours []string) {
 // comes to the same when it is woken for them, a wake-up is what was missing; then it may ask to be woken otherwise. It
 // returns what upstream's controller has left.
 func (p *play) describe(d *Difference, x *rested, keys []string, text string) (lines []string, err error) {
-	d.theirs, d.others, d.writes = x.a, x.b, sentBy(x.theirs.cluster)
+	d.theirs, d.others, d.writes = x.a, x.b, sentBy(x.theirs.cluster.Requests)
 	d.missed = slices.Collect(maps.Values(p.missed))
 	d.Text = text + p.missing(slices.Collect(maps.Keys(p.missed)))
 	d.tell(x.theirs.story, x.ours.story)
@@ -390,7 +390,7 @@ func (p *play) describe(d *Difference, x *rested, keys []string, text string) (l
 		d.refused(err)
 		return nil, nil
 	}
-	p.subject.rename(x.ours, x.names)
+	p.subject.rename(x.ours.cluster.Requests, x.names)
 	a, b, err := p.remain(x.theirs, x.ours, x.names)
 	if err != nil {
 		return nil, err

@@ -72,24 +72,29 @@ func (s *Subject) otherwise(t *testing.T, gate string) *Subject {
 
 // Run compares a subject on random worlds, once with caches that show all at once and once with late ones, and fails
 // the test where the two differ in a way that no rule of known.yaml knows. With LATE=n in the environment there are so
-// many worlds with late caches and no others.
+// many worlds with late caches and no others, with HOSTED=n so many under the host.
 func Run(t *testing.T, s *Subject) {
 	t.Helper()
 	worlds := max(number(t, "WORLDS", Worlds)/max(s.Share, 1), 1)
-	lates := number(t, "LATE", 0)
-	if lates == 0 || s.Apart {
+	lates, hosts := number(t, "LATE", 0), number(t, "HOSTED", 0)
+	all := lates == 0 && hosts == 0
+
+	if all || lates > 0 && s.Apart { // there they are late already
 		s.on(t, cmp.Or(lates, worlds))
 	}
-	if s.Apart { // so they are late already
+	if !s.Apart && (all || lates > 0) {
+		late := *s
+		late.late = true
+		t.Run("late", func(t *testing.T) { late.on(t, cmp.Or(lates, lateWorlds(worlds))) })
+	}
+	if hosts > 0 {
+		hosted := *s
+		hosted.hosted = true
+		t.Run("hosted", func(t *testing.T) { hosted.on(t, hosts) })
+	}
+	if !all || s.Apart {
 		return
 	}
-	late := *s
-	late.late = true
-	t.Run("late", func(t *testing.T) { late.on(t, cmp.Or(lates, lateWorlds(worlds))) })
-	if lates > 0 {
-		return
-	}
-
 	for _, gate := range s.Gates {
 		t.Run(gate, func(t *testing.T) { s.otherwise(t, gate).on(t, gateWorlds(worlds)) })
 	}
@@ -154,9 +159,12 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 	}
 }
 
-// inBubble runs a script in a bubble of its own.
+// inBubble runs a script in a bubble of its own, or in several.
 func (s *Subject) inBubble(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference,
 	syncs int, err error) {
+	if s.hosted {
+		return s.compareHosted(t, server, x, known)
+	}
 	run := s.run
 	if s.Apart {
 		run = s.runApart

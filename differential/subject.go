@@ -117,8 +117,9 @@ type Subject struct {
 	// setting of that name. One that is locked is unlocked by emulating the oldest version that can be.
 	Gates []string
 
-	late  bool    // caches are
-	known *knowns // the rules of known.yaml about it
+	late   bool    // caches are
+	hosted bool    // the host takes part
+	known  *knowns // the rules of known.yaml about it
 }
 
 // Deed is something that others do to the cluster.

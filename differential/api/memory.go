@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ type memory struct {
 	changes []change
 	// made counts the objects that were made under a key, and the names that were made up with a beginning.
 	made map[string]int
+	// born are the versions at which the objects came.
+	born map[string]uint64
 }
 
 // change is what one write has done: old or new is nil where the object came or went.
@@ -39,12 +42,12 @@ type change struct {
 }
 
 func newMemory() *memory {
-	return &memory{objects: map[string]runtime.Object{}, version: 1, made: map[string]int{}}
+	return &memory{objects: map[string]runtime.Object{}, version: 1, made: map[string]int{}, born: map[string]uint64{}}
 }
 
 // clone returns the memory as it is, without its past.
 func (m *memory) clone() *memory {
-	return &memory{objects: maps.Clone(m.objects), version: m.version, made: maps.Clone(m.made)}
+	return &memory{objects: maps.Clone(m.objects), version: m.version, made: maps.Clone(m.made), born: maps.Clone(m.born)}
 }
 
 // put stores an object under a new version and records the change; nil removes it.
@@ -59,7 +62,9 @@ func (m *memory) put(key string, o runtime.Object) error {
 	if err := versioner.UpdateObject(o, m.version); err != nil {
 		return err
 	}
-	m.objects[key] = o
+	if m.objects[key] = o; old == nil {
+		m.born[key] = m.version
+	}
 	m.changes = append(m.changes, change{m.version, key, old, o})
 	return nil
 }
@@ -96,6 +101,20 @@ func (m *memory) under(prefix string) []string {
 	}
 	slices.Sort(keys)
 	return keys
+}
+
+// sortByAge sorts keys by the names that were given, and those whose names were made up from one by their age.
+func (m *memory) sortByAge(keys []string) {
+	given := func(key string) string {
+		o, err := meta.Accessor(m.objects[key])
+		if err != nil || !generated(o) {
+			return key
+		}
+		return strings.TrimSuffix(key, o.GetName()) + o.GetGenerateName()
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(strings.Compare(given(a), given(b)), cmp.Compare(m.born[a], m.born[b]))
+	})
 }
 
 var versioner = storage.APIObjectVersioner{}

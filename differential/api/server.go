@@ -92,6 +92,9 @@ type Cluster struct {
 	Aggregated *Aggregated
 	// Forgiving has a client that updates an object twice in one sync meet no conflict with itself.
 	Forgiving bool
+	// ByAge has List return objects whose names were made up in the order in which they were made: a controller that goes
+	// its own way makes up other names.
+	ByAge bool
 }
 
 // NewCluster returns a cluster in which nothing is.
@@ -99,7 +102,7 @@ func (s *Server) NewCluster() *Cluster { return &Cluster{server: s, memory: newM
 
 // Clone returns a cluster with the same objects.
 func (c *Cluster) Clone() *Cluster {
-	return &Cluster{server: c.server, memory: c.memory.clone(), Aggregated: c.Aggregated}
+	return &Cluster{server: c.server, memory: c.memory.clone(), Aggregated: c.Aggregated, ByAge: c.ByAge}
 }
 
 // Past has the cluster's next version be one that another hasn't had either.
@@ -163,7 +166,11 @@ func (c *Cluster) List(gvr schema.GroupVersionResource) ([]runtime.Object, error
 		return nil, fmt.Errorf("the cluster in memory doesn't serve %s", gvr)
 	}
 	var all []runtime.Object
-	for _, key := range c.memory.under(prefix(gvr.GroupResource()) + "/") {
+	keys := c.memory.under(prefix(gvr.GroupResource()) + "/")
+	if c.ByAge {
+		c.memory.sortByAge(keys)
+	}
+	for _, key := range keys {
 		o, err := r.external(c.memory.objects[key])
 		if err != nil {
 			return nil, err

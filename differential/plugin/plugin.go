@@ -40,6 +40,7 @@ type Plugin struct {
 	stores   map[abi.Resource]*store
 	cluster  *api.Cluster
 	stays    bool
+	under    *under // nil: its syncs are run one at a time
 
 	syncer   syncer.Syncer
 	states   syncer.States
@@ -103,8 +104,7 @@ func (p *Plugin) begin() error {
 		p.writer.Close()
 	}
 
-	var err error
-	p.writer, err = effects.New(effects.Options{
+	o := effects.Options{
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
 		Config:    p.late("windlass"),
 		StaleWait: time.Nanosecond, LiveCheck: time.Hour,
@@ -119,7 +119,13 @@ func (p *Plugin) begin() error {
 		Wake: func(_ abi.KeyRef, controller int32, key abi.KeyRef) {
 			p.Woke = append(p.Woke, fmt.Sprintf("%d %s", controller, text(key)))
 		},
-	})
+	}
+	if p.under != nil {
+		o.StaleWait, o.LiveCheck = 0, 0 // as in a manager
+		o.Config, o.Wake = p.under.through(o.Config), p.under.wake
+	}
+	var err error
+	p.writer, err = effects.New(o)
 	if err != nil {
 		return err
 	}
@@ -238,25 +244,8 @@ func (p *Plugin) Show(c *api.Change, initial bool) ([]string, error) {
 }
 
 func (p *Plugin) show(c *api.Change, initial bool) ([]string, error) {
-	s := p.stores[resourceOf(c.Resource)]
-	if s == nil {
-		return nil, nil
-	}
-	e := cache.Event{Resource: s.resource, Initial: initial}
-	var err error
-	if c.Old != nil {
-		m, err := meta.Accessor(c.Old)
-		if err != nil {
-			return nil, err
-		}
-		e.Old = s.Get(m.GetNamespace(), m.GetName())
-	}
-	if c.New == nil {
-		err = s.Delete(e.Old)
-	} else if e.New, err = s.object(c.New); err == nil {
-		err = s.Add(e.New)
-	}
-	if err != nil {
+	e, err := p.take(c, initial)
+	if err != nil || e.Resource == nil {
 		return nil, err
 	}
 
@@ -267,8 +256,31 @@ func (p *Plugin) show(c *api.Change, initial bool) ([]string, error) {
 			delete(p.facts, k) // its sync would, unless another key's comes first by chance
 		}
 	})
-	p.writer.Progress(s.resource.Resource)
+	p.writer.Progress(e.Resource.Resource)
 	return woken, nil
+}
+
+// take has the caches show a change, and returns it as an event; its resource is nil where none of them is about it.
+func (p *Plugin) take(c *api.Change, initial bool) (e cache.Event, err error) {
+	s := p.stores[resourceOf(c.Resource)]
+	if s == nil {
+		return e, nil
+	}
+	e.Resource, e.Initial = s.resource, initial
+	if c.Old != nil {
+		m, err := meta.Accessor(c.Old)
+		if err != nil {
+			return e, err
+		}
+		e.Old = s.Get(m.GetNamespace(), m.GetName())
+	}
+	if c.New == nil {
+		return e, s.Delete(e.Old)
+	}
+	if e.New, err = s.object(c.New); err == nil {
+		err = s.Add(e.New)
+	}
+	return e, err
 }
 
 // Load has the caches show another cluster as it is, which wakes nobody.

@@ -1,0 +1,410 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/windlass-dev/windlass/author/guest/guesttest"
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/differential/plugin"
+	"github.com/windlass-dev/windlass/differential/world"
+)
+
+// In a share of the worlds the host takes part: the plugin works by itself under host/controller, with its queues,
+// timers, barriers and back-offs, by the bubble's clock, on a cluster whose API server is slow at times, answers late or
+// not at all, and whose changes come late. Upstream's controller goes through the same world in a bubble of its own, as
+// often as it takes until it comes to what the plugin has come to after each step.
+
+// stepTime is how long a step of such a world is.
+const stepTime = 15 * time.Minute
+
+// trace is what a controller has come to after each step of a world.
+type trace struct {
+	steps []traced
+	syncs int
+}
+
+// traced is what it has come to after one.
+type traced struct {
+	deed    string
+	began   time.Time
+	before  *api.Cluster // as the step began
+	after   *api.Cluster
+	sent    []string          // all writes, as situations of rules have them
+	writes  []string          // what has changed something, but for statuses
+	counts  map[string]int    // such writes by verb and resource
+	errors  []string          // that its syncs have ended with
+	names   map[string]string // that stand for those which were made up so far
+	trouble []string          // what is wrong with the controllers themselves
+}
+
+// compareHosted plays a world under the host and compares what it comes to with what upstream's controller does.
+func (s *Subject) compareHosted(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference,
+	syncs int, err error) {
+	var ours *trace
+	synctest.Test(t, func(*testing.T) { ours, err = s.traceHosted(server, x) })
+	if err != nil {
+		return nil, 0, err
+	}
+
+	syncs = len(ours.steps)
+	var plays []*trace
+	first := 0 // the step that no play has come to like the plugin
+	for i := range uint64(replays) {
+		var theirs *trace
+		synctest.Test(t, func(*testing.T) { theirs, err = s.traceNative(server, x, i) })
+		if err != nil {
+			return nil, 0, err
+		}
+		syncs += theirs.syncs
+		plays = append(plays, theirs)
+		at, err := s.part(theirs, ours)
+		if err != nil {
+			return nil, 0, err
+		}
+		first = max(first, at)
+		if d, err = s.judgeHosted(x, plays, ours, first); d == nil || err != nil || known(d) {
+			return nil, syncs, err
+		}
+	}
+	return d, syncs, nil
+}
+
+// judgeHosted returns a difference with what upstream's plays show of it; nil if there is none.
+func (s *Subject) judgeHosted(x *script, plays []*trace, ours *trace, first int) (*Difference, error) {
+	for step := range ours.steps[:min(first+1, len(ours.steps))] {
+		o := &ours.steps[step]
+		if len(o.trouble) == 0 {
+			continue
+		}
+		d := s.hostedDifference(x, step, &plays[0].steps[step], o)
+		d.Kind, d.Text = "host", strings.Join(o.trouble, "\n")
+		d.verdict, d.why = differs, "upstream's controllers have no such trouble"
+		return d, nil
+	}
+	if first == len(ours.steps) {
+		return nil, nil
+	}
+
+	var there []*traced // what upstream's came to at that step where it had come to the same before
+	for _, p := range plays {
+		if at, err := s.part(p, ours); err != nil {
+			return nil, err
+		} else if at == first {
+			there = append(there, &p.steps[first])
+		}
+	}
+	d := s.hostedDifference(x, first, there[0], &ours.steps[first])
+	d.verdict, d.why = differs, fmt.Sprintf("upstream's %d plays come to one end", len(there))
+	for _, other := range there[1:] {
+		text, err := s.ends(there[0], other)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			d.verdict, d.why = undecided, fmt.Sprintf("upstream's %d plays come to several ends", len(there))
+			break
+		}
+	}
+	return d, nil
+}
+
+// part returns the first step after which two traces have come to other ends. Where what happens in a step is about
+// another object for each, for the two have others under names that were made up, nothing is comparable any more.
+func (s *Subject) part(theirs, ours *trace) (int, error) {
+	strict := *s
+	strict.Alike = nil
+	for i := range min(len(theirs.steps), len(ours.steps)) {
+		x, y := &theirs.steps[i], &ours.steps[i]
+		begin, err := strict.atEnd(x, y).unlike(x.before, y.before)
+		if begin != "" && i > 0 || err != nil {
+			return len(ours.steps), err
+		}
+		if text, err := s.ends(x, y); text != "" || err != nil {
+			return i, err
+		}
+	}
+	return len(ours.steps), nil
+}
+
+// ends returns how the clusters differ after a step.
+func (s *Subject) ends(theirs, ours *traced) (string, error) {
+	return s.atEnd(theirs, ours).unlike(theirs.after, ours.after)
+}
+
+// atEnd are both controllers' clusters after a step.
+func (s *Subject) atEnd(theirs, ours *traced) *apart {
+	return &apart{subject: s, before: objectsOf(theirs.before),
+		sides: [2]*side{{cluster: theirs.after}, {cluster: ours.after}}, names: [2]map[string]string{theirs.names, ours.names}}
+}
+
+func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *Difference {
+	a := s.atEnd(theirs, ours)
+	text, err := a.unlike(theirs.after, ours.after)
+	if err != nil {
+		panic(err) // the registry's own objects
+	}
+	d := &Difference{Subject: s.Controller, Seed: x.seed, Step: step, Deed: theirs.deed, Kind: "end", Text: text,
+		now: theirs.began, late: true, objects: func() []runtime.Object { return a.before }, writes: theirs.sent}
+	if f := s.forever(x); f != nil {
+		d.Deed += ", " + f.String()
+	}
+	d.errors = slices.Concat(theirs.errors, ours.errors)
+	if s.Explain != nil {
+		d.told = s.Explain(a.before, text)
+		d.Text += d.told
+	}
+	if theirs.deed != ours.deed {
+		d.Deed += " (upstream's), " + ours.deed + " (the plugin's)"
+	}
+	if d.theirs, d.others, err = a.remain(theirs.after, ours.after); err != nil {
+		panic(err)
+	}
+	for _, line := range theirs.writes {
+		d.past = append(d.past, "upstream's: "+line)
+	}
+	for _, line := range theirs.errors {
+		d.past = append(d.past, "upstream's error: "+line)
+	}
+	for _, line := range ours.writes {
+		d.past = append(d.past, "the plugin: "+line)
+	}
+	return d
+}
+
+// traceNative takes upstream's controller through a world, in the present bubble.
+func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trace, error) {
+	a := &apart{subject: s, script: x, salt: salt}
+	n, err := a.native(server)
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	us := a.sides[0]
+	us.cluster.ByAge = true
+	tr, names := &trace{}, map[string]string{}
+	err = a.populate(us)
+	for ; err == nil && a.step <= x.steps; a.step++ {
+		begun := time.Now()
+		if err = a.happen(a.sides[:1]); err != nil || !time.Now().Equal(begun) {
+			break // or time has passed in which the controllers would have worked
+		}
+		st := traced{deed: a.deed, began: begun, before: us.cluster.Clone()}
+		us.cluster.Requests = nil
+		us.seen, us.errors, us.until = nil, nil, begun.Add(stepTime)
+		n.Begin()
+		if err = us.settle(); err != nil {
+			break
+		}
+		// The plugin may be woken for more than upstream's controller, and does then what that does at its next sync.
+		if err = s.resync(us); err != nil {
+			break
+		}
+		time.Sleep(time.Until(begun.Add(stepTime)))
+		st.finish(s, us.cluster, us.seen, names)
+		st.errors = append(us.errors, strings.Split(n.Note(slices.Sorted(maps.Keys(us.keys))), "\n")...)
+		tr.steps = append(tr.steps, st)
+	}
+	tr.syncs = us.syncs
+	if errors.Is(err, errPanic) {
+		err = nil // the plugin goes on, and there is nothing to compare that with
+	}
+	return tr, err
+}
+
+// resync has upstream's controller sync all keys that the plugin has.
+func (s *Subject) resync(us *side) error {
+	if us.wake == nil || s.Key != nil {
+		return nil
+	}
+	p, err := s.beside(us.cluster)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := p.Load(us.cluster); err != nil {
+		return err
+	}
+	for _, key := range p.Keys() {
+		us.wake(key)
+	}
+	return us.settle()
+}
+
+// finish takes down what a step has come to.
+func (st *traced) finish(s *Subject, c *api.Cluster, requests []*api.Request, names map[string]string) {
+	s.rename(requests, names)
+	st.names = maps.Clone(names)
+	st.sent = sentBy(requests)
+	st.after, st.counts = c.Clone(), map[string]int{}
+	for _, q := range requests {
+		if !q.Writes() || q.Err != nil || !q.Changed {
+			continue
+		}
+		st.counts[nameless(q)]++
+		if q.Subresource != "status" {
+			st.writes = append(st.writes, s.line(q))
+		}
+	}
+}
+
+// hosted is a plugin under the host on its way through a world.
+type hosted struct {
+	*plugin.Hosted
+
+	subject *Subject
+	cluster *api.Cluster
+	r       *world.Rand
+	backlog []api.Change
+	version uint64
+	wrote   chan struct{} // that something may have been
+}
+
+// traceHosted takes the plugin through a world, in the present bubble.
+func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
+	h := &hosted{subject: s, cluster: server.NewCluster(), r: world.NewRand(x.seed + 11), wrote: make(chan struct{}, 1)}
+	indexes, err := s.hostedIndexes()
+	if err != nil {
+		return nil, err
+	}
+	h.Hosted, err = plugin.Host(guesttest.Native(s.Plugin), indexes, s.settings(), h.cluster, h)
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+
+	us := &side{subject: s, cluster: h.cluster}
+	h.cluster.ByAge = true
+	a := &apart{subject: s, script: x, sides: [2]*side{us}}
+	if err := a.populate(us); err != nil {
+		return nil, err
+	}
+	tr, names := &trace{}, map[string]string{}
+	for ; a.step <= x.steps; a.step++ {
+		begun := time.Now()
+		if err := a.happen(a.sides[:1]); err != nil {
+			return nil, err
+		}
+		if !time.Now().Equal(begun) {
+			break // as with upstream's
+		}
+		st := traced{deed: a.deed, began: begun, before: h.cluster.Clone()}
+		h.cluster.Requests = nil
+		if a.step == 0 {
+			if err := h.deliver(-1, true); err != nil {
+				return nil, err
+			}
+			h.Begin()
+		}
+		if err := h.goOn(begun.Add(stepTime)); err != nil {
+			return nil, err
+		}
+		st.finish(s, h.cluster, h.cluster.Requests, names)
+		st.trouble = h.Trouble()
+		tr.steps = append(tr.steps, st)
+	}
+	return tr, nil
+}
+
+// hostedIndexes are the controllers of a module that upstream's one is compared with.
+func (s *Subject) hostedIndexes() ([]int32, error) {
+	all, err := s.indexes()
+	if err != nil || s.Apart {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(i int32) bool {
+		return i != all[0] && len(s.Plugin.Manifest().Controllers[i].Writes) > 0 // it has worlds of its own
+	}), nil
+}
+
+// goOn shows the controllers what they and others write, some of it late, until a time.
+func (h *hosted) goOn(until time.Time) error {
+	for time.Now().Before(until) {
+		if err := h.take(); err != nil {
+			return err
+		}
+		if len(h.backlog) == 0 {
+			select {
+			case <-h.wrote:
+			case <-time.After(time.Until(until)):
+			}
+			continue
+		}
+		time.Sleep(time.Duration(h.r.IntN(30_000_000)))
+		if err := h.take(); err != nil {
+			return err
+		}
+		if err := h.deliver(1+h.r.IntN(len(h.backlog)), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *hosted) take() error {
+	synctest.Wait()
+	more, err := h.cluster.Changes()
+	h.backlog = append(h.backlog, more...)
+	return err
+}
+
+// deliver shows some changes; all, if there are less than none to show.
+func (h *hosted) deliver(n int, initial bool) error {
+	if n < 0 {
+		if err := h.take(); err != nil {
+			return err
+		}
+		n = len(h.backlog)
+	}
+	for i := range h.backlog[:n] {
+		c := &h.backlog[i]
+		if err := h.Show(c, initial); err != nil {
+			return err
+		}
+		h.version = max(h.version, c.Version)
+	}
+	h.backlog = h.backlog[n:]
+	h.Reached(h.version)
+	return nil
+}
+
+// Before has a request take a while, or its connection break before anything has come of it.
+func (h *hosted) Before(ctx context.Context) error {
+	d := time.Duration(1 + h.r.IntN(20_000_000))
+	if h.r.One(60) {
+		d = time.Duration(h.r.IntN(40)) * time.Second
+	}
+	return sleep(ctx, d)
+}
+
+// After has an answer come late, or never.
+func (h *hosted) After(ctx context.Context) error {
+	select {
+	case h.wrote <- struct{}{}:
+	default:
+	}
+	if !h.r.One(60) {
+		return nil
+	}
+	return sleep(ctx, time.Duration(h.r.IntN(40))*time.Second)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

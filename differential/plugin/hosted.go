@@ -1,0 +1,208 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/author/guest"
+	"github.com/windlass-dev/windlass/differential/api"
+	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/syncer"
+)
+
+// Hosted are controllers of one module under the host's own: its queues, workers, timers, barriers and back-offs, by
+// the clock of a bubble.
+type Hosted struct {
+	hosts []*host
+	stop  context.CancelFunc
+	runs  sync.WaitGroup
+}
+
+// host is one controller.
+type host struct {
+	*Plugin
+	*controller.Controller
+}
+
+// Weather is what the API server does to a request of the controllers before it answers it, or afterwards, when it is
+// done.
+type Weather interface {
+	Before(ctx context.Context) error
+	After(ctx context.Context) error
+}
+
+// Host makes controllers of a module that work on a cluster by themselves, once they are begun.
+func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster, w Weather) (*Hosted, error) {
+	h := &Hosted{}
+	for _, index := range indexes {
+		p, err := New(g, index, settings, c)
+		if err != nil {
+			h.Close()
+			return nil, err
+		}
+		p.under = &under{w, func(from abi.KeyRef, controller int32, key abi.KeyRef) {
+			for _, x := range h.hosts {
+				if x.Plugin.index == controller {
+					x.WakeAsked(key, controller == index && key == from)
+				}
+			}
+		}}
+		if err := p.begin(); err != nil {
+			h.Close()
+			return nil, err
+		}
+		v := &controller.Version{
+			Target: syncer.Target{
+				Plugin: g.Manifest().Name, Settings: "differential", Manifest: p.manifest, Index: p.index,
+				Module: guest.Sandboxed{Guest: g}, Plan: p.plan, Writer: p.writer, Labels: p.labels,
+			},
+			Metrics: uncounted{}, BuiltIn: true,
+		}
+		h.hosts = append(h.hosts, &host{p, controller.New(controller.Options{World: p, Concurrent: 1}, v)})
+	}
+	return h, nil
+}
+
+// under is what a controller has of the host that it runs under.
+type under struct {
+	weather Weather
+	wake    func(from abi.KeyRef, controller int32, key abi.KeyRef)
+}
+
+// transport is the way to a cluster through the weather.
+type transport struct {
+	http.RoundTripper
+
+	weather Weather
+}
+
+func (t transport) RoundTrip(h *http.Request) (*http.Response, error) {
+	if err := t.weather.Before(h.Context()); err != nil {
+		return nil, err
+	}
+	answer, err := t.RoundTripper.RoundTrip(h)
+	if err == nil {
+		err = t.weather.After(h.Context())
+	}
+	return answer, err
+}
+
+// through has a client's requests go through the weather.
+func (u *under) through(c *rest.Config) *rest.Config {
+	c.Transport = transport{c.Transport, u.weather}
+	return c
+}
+
+// uncounted counts nothing: what the host adds to a plugin's metrics single syncs show.
+type uncounted struct{}
+
+func (uncounted) Answered(abi.KeyRef, []abi.MetricUpdate, func(int32) ([]string, bool)) {}
+func (uncounted) Gone(abi.KeyRef)                                                       {}
+func (uncounted) Synced(controller.Sync)                                                {}
+func (uncounted) Resynced()                                                             {}
+func (uncounted) Slowed()                                                               {}
+
+// Begin has the controllers sync all keys that their caches make, and go on until Close.
+func (h *Hosted) Begin() {
+	ctx, stop := context.WithCancel(context.Background())
+	h.stop = stop
+	for _, x := range h.hosts {
+		for _, k := range x.Plugin.Keys() {
+			x.Wake(keyOf(k))
+		}
+	}
+	for _, x := range h.hosts {
+		h.runs.Go(func() { x.Run(ctx, 0) })
+	}
+	synctest.Wait()
+}
+
+// Show shows the controllers a change, and lets them do what they can do before they wait for something.
+func (h *Hosted) Show(c *api.Change, initial bool) error {
+	for _, x := range h.hosts {
+		if err := x.host(c, initial); err != nil {
+			return err
+		}
+	}
+	synctest.Wait()
+	return nil
+}
+
+func (x *host) host(c *api.Change, initial bool) error {
+	e, err := x.take(c, initial)
+	if err != nil || e.Resource == nil {
+		return err
+	}
+	x.plan.Wakes(x.Plugin, e, x.writer.Own, func(k abi.KeyRef, delay time.Duration) {
+		if !initial { // all keys are synced at the beginning
+			x.Woken(k, delay, e)
+		}
+	})
+	x.writer.Progress(e.Resource.Resource)
+	return nil
+}
+
+// Reached says up to which version all caches are current.
+func (h *Hosted) Reached(version uint64) {
+	for _, x := range h.hosts {
+		x.Plugin.Reached(version)
+		for r := range x.stores {
+			x.writer.Progress(r)
+		}
+		x.Freed()
+	}
+	synctest.Wait()
+}
+
+// Events are what the controllers have told of.
+func (h *Hosted) Events() (all []string) {
+	for _, x := range h.hosts {
+		all = append(all, x.events...)
+	}
+	return all
+}
+
+// Trouble says what is wrong with the controllers themselves, where something is: a key fails its sandbox, or too many
+// do.
+func (h *Hosted) Trouble() (all []string) {
+	for _, x := range h.hosts {
+		if _, why := x.Quarantined(); why != nil {
+			all = append(all, fmt.Sprintf("%s is quarantined: %v", x.Name(), why))
+		}
+		if why := x.Degraded(); why != nil {
+			all = append(all, fmt.Sprintf("%s is degraded: %v", x.Name(), why))
+		}
+		if n := x.Aside(); n > 0 {
+			all = append(all, fmt.Sprintf("%s: %d keys are set aside, of late for %+v", x.Name(), n, x.LastProblem()))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Syncing reports whether a sync is on its way.
+func (h *Hosted) Syncing() bool {
+	return slices.ContainsFunc(h.hosts, func(x *host) bool { return x.Syncing() > 0 })
+}
+
+// Close ends the controllers.
+func (h *Hosted) Close() {
+	if h.stop == nil { // they haven't begun, and have goroutines all the same
+		h.Begin()
+	}
+	h.stop()
+	h.runs.Wait()
+	for _, x := range h.hosts {
+		x.Plugin.Close()
+	}
+}
+
+var _ controller.Metrics = uncounted{}
