@@ -48,7 +48,7 @@ func HeldBack(before, after *Configuration) (_ *Configuration, held []string) {
 		held = append(held, "useServiceAccountCredentials")
 	}
 	if widensControllers(before.Controllers, after.Controllers) {
-		k.Controllers = before.Controllers
+		k.Controllers = inBoth(before.Controllers, after.Controllers)
 		held = append(held, "controllers")
 	}
 	if was := before.Registries.VerificationKeys; widensKeys(was, after.Registries.VerificationKeys) {
@@ -98,20 +98,41 @@ func widensKeys(was, now []string) bool {
 func widensControllers(was, now []string) bool {
 	aliases := kcm.Aliases()
 	was, now = Canonical(was, aliases), Canonical(now, aliases)
-	isNew := func(name string) bool {
-		off := slices.ContainsFunc(kcm.Controllers, func(c kcm.Controller) bool {
-			return c.Name == name && c.DisabledByDefault
-		})
-		return Enabled(name, now, off) && !Enabled(name, was, off)
-	}
+	names := append(namesIn(was, now), "") // any controller that neither list names
+	return slices.ContainsFunc(names, func(name string) bool { return isOn(name, now) && !isOn(name, was) })
+}
 
-	names := []string{""} // any controller that neither list names
-	for _, entry := range slices.Concat(was, now) {
-		if entry != "*" {
-			names = append(names, strings.TrimPrefix(entry, "-"))
+// inBoth is a list of the controllers that both lists have run.
+func inBoth(was, now []string) (list []string) {
+	aliases := kcm.Aliases()
+	was, now = Canonical(was, aliases), Canonical(now, aliases)
+	for _, name := range namesIn(was, now) {
+		if isOn(name, was) && isOn(name, now) {
+			list = append(list, name)
+		} else {
+			list = append(list, "-"+name)
 		}
 	}
-	return slices.ContainsFunc(names, isNew)
+	if isOn("", was) && isOn("", now) {
+		list = append(list, "*")
+	}
+	return list
+}
+
+// isOn reports whether a list of canonical names has a controller run; "" is any that it doesn't name.
+func isOn(name string, list []string) bool {
+	off := slices.ContainsFunc(kcm.Controllers, func(c kcm.Controller) bool { return c.Name == name && c.DisabledByDefault })
+	return Enabled(name, list, off)
+}
+
+// namesIn returns the names that stand in either of two lists, each once.
+func namesIn(a, b []string) (names []string) {
+	for _, entry := range slices.Concat(a, b) {
+		if name := strings.TrimPrefix(entry, "-"); name != "*" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // coversGrant reports whether a grant has all that another one has, as far as that is seen by comparing rules one by

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/config/kcm"
 )
 
 // What an edit takes from a plugin is taken before the edit is known to be whole, what it gives isn't.
@@ -112,6 +114,8 @@ func TestControllersOfAnEdit(t *testing.T) {
 		"another plugin's":          {[]string{"*", "-greeter"}, []string{"*"}, true},
 		"one that is off by itself": {[]string{"*"}, []string{"*", "bootstrap-signer-controller"}, true},
 		"none ran":                  {[]string{}, []string{"greeter"}, true},
+		"one instead of another":    {[]string{"job", "greeter"}, []string{"greeter", "cronjob"}, true},
+		"named instead of all":      {[]string{"*", "-job"}, []string{"job", "cronjob", "greeter"}, true},
 		"one less":                  {[]string{"*"}, []string{"*", "-job"}, false},
 		"none":                      {[]string{"*"}, []string{}, false},
 		"an alias":                  {[]string{"*", "-job"}, []string{"-job-controller", "*"}, false},
@@ -121,12 +125,18 @@ func TestControllersOfAnEdit(t *testing.T) {
 			before, after := Default(), Default()
 			before.Controllers, after.Controllers = c.was, c.now
 			k, held := HeldBack(before, after)
-			want, which := c.now, []string(nil)
+			which := []string(nil)
 			if c.widens {
-				want, which = c.was, []string{"controllers"}
+				which = []string{"controllers"}
 			}
-			if !slices.Equal(k.Controllers, want) || !slices.Equal(held, which) {
-				t.Errorf("runs %q, held back: %q", k.Controllers, held)
+			if !slices.Equal(held, which) {
+				t.Errorf("held back: %q", held)
+			}
+			for _, name := range []string{"job-controller", "cronjob-controller", "greeter", "bootstrap-signer-controller", ""} {
+				runs := func(list []string) bool { return isOn(name, Canonical(list, kcm.Aliases())) }
+				if runs(k.Controllers) != (runs(c.now) && (runs(c.was) || !c.widens)) {
+					t.Errorf("%q runs: %v, of %q", name, runs(k.Controllers), k.Controllers)
+				}
 			}
 			if k := Narrowed(before, after); !slices.Equal(k.Controllers, c.was) {
 				t.Errorf("of a file that may be half written, %q run", k.Controllers)

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
@@ -57,6 +58,25 @@ func (c *choice) compile() error {
 		}
 	}
 	return nil
+}
+
+// pluginsOf returns the plugins that controllers are of, by the controllers' names.
+func pluginsOf(chosen []*choice) map[string]string {
+	all := map[string]string{}
+	for _, c := range chosen {
+		for _, i := range c.controllers {
+			all[c.Manifest.Controllers[i].Name] = c.Name
+		}
+	}
+	return all
+}
+
+// withoutOthers leaves out the controllers that another plugin has.
+func (c *choice) withoutOthers(plugins map[string]string) {
+	c.controllers = slices.DeleteFunc(c.controllers, func(i int) bool {
+		other := plugins[c.Manifest.Controllers[i].Name]
+		return other != "" && other != c.Name
+	})
 }
 
 // controllerList returns the list of controllers with canonical names, where there is a plugin to have names.

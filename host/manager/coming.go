@@ -167,13 +167,22 @@ func (m *manager) bring(k *config.Configuration, c *choice) {
 		if !m.awaitPredecessors(c) {
 			return
 		}
-		select {
-		case m.arriving <- struct{}{}:
-			defer func() { <-m.arriving }()
+		_ = m.whenFewAreLoading(m.work, func() error {
 			m.arrive(m.work, k, c)
-		case <-m.work.Done():
-		}
+			return nil
+		})
 	})
+}
+
+// whenFewAreLoading loads something as soon as not too many others are loaded at the same time; ctx's end is an error.
+func (m *manager) whenFewAreLoading(ctx context.Context, load func() error) error {
+	select {
+	case m.arriving <- struct{}{}:
+		defer func() { <-m.arriving }()
+		return load()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // arrive loads a plugin that is to come and starts it, unless the configuration has changed what it is to be.
@@ -188,11 +197,7 @@ func (m *manager) arrive(ctx context.Context, k *config.Configuration, c *choice
 	defer m.changing.Unlock()
 	a, wanted := m.coming.take(c)
 	if m.closed || !wanted {
-		if err == nil {
-			if err := g.close(); err != nil {
-				klog.ErrorS(err, "Can't close a plugin that never ran", "plugin", c.Name, "digest", shortDigest(c.Digest))
-			}
-		}
+		closeUnused(g, err)
 		h.limits.close()
 		return
 	}

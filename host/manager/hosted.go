@@ -25,13 +25,15 @@ type hosted struct {
 	tried  tried
 
 	// All this is changed by who holds manager.changing, and mu; holding one of them is enough to look at it.
-	mu      sync.Mutex
-	present *generation
-	before  *generation // stays loaded while the present one's module is on trial
-	trial   *trial      // nil: there is none
-	shadow  *generation // gets the same calls, and writes nothing
-	next    *next       // waits for its caches; nil: none does
-	loaded  time.Time
+	mu        sync.Mutex
+	present   *generation
+	before    *generation   // stays loaded while the present one's module is on trial
+	trial     *trial        // nil: there is none
+	shadow    *generation   // gets the same calls, and writes nothing
+	shadowing string        // the fingerprint of the shadow that is being loaded; "": none is
+	next      *next         // waits for its caches; nil: none does
+	drained   []*generation // whose last syncs in flight haven't ended
+	loaded    time.Time
 }
 
 func newHosted(m *manager, k *config.Configuration, name string) *hosted {

@@ -81,22 +81,22 @@ func (x *leaving) list() []string {
 	return slices.Sorted(maps.Keys(x.all))
 }
 
-// leave has slots begin nothing more; what they do still ends beside what runs, and then is called. The caller holds
+// leave has slots begin no sync any more; those in flight end beside what runs, and then is called. The caller holds
 // changing.
 func (m *manager) leave(slots []*slot, then func()) {
-	var names []string
+	var left sync.WaitGroup
 	for _, s := range slots {
-		names = append(names, s.Name())
 		if s.stop != nil {
 			s.stop()
 		}
-	}
-	over := m.leaving.begin(names...)
-	m.slots.Go(func() {
-		defer over()
-		for _, s := range slots {
+		over := m.leaving.begin(s.Name())
+		left.Go(func() {
+			defer over()
 			s.stopAndWait()
-		}
+		})
+	}
+	m.slots.Go(func() {
+		left.Wait()
 		then()
 	})
 }

@@ -67,14 +67,16 @@ func (l *loader) identify(k *config.Configuration, c *choice) error {
 	return nil
 }
 
-// rechoose returns the choice of the same module by a configuration with another list of controllers.
-func (l *loader) rechoose(k *config.Configuration, c *choice, list []string) (*choice, error) {
-	x := &choice{Found: c.Found, list: list}
+// rechoose returns the choice of the same module by another configuration, without controllers that another plugin has
+// by it: no controller runs twice.
+func (l *loader) rechoose(now *applied, c *choice) (*choice, error) {
+	x := &choice{Found: c.Found, list: now.list}
 	x.enableControllers(func(*abi.Controller) {})
+	x.withoutOthers(now.plugins)
 	if len(x.controllers) == 0 {
 		return nil, fmt.Errorf("none of the controllers of %s is enabled", c.Plugin)
 	}
-	return x, l.identify(k, x)
+	return x, l.identify(now.config, x)
 }
 
 // open begins a generation: it compiles the views and the module, and configures the module.

@@ -71,6 +71,7 @@ type manager struct {
 	coming         *coming
 	leaving        *leaving // controllers
 	leavingPlugins *leaving
+	again          chan struct{} // the configuration is to be compared with what runs once more
 	arriving       chan struct{} // as many plugins are loaded at the same time as this holds
 	history        history
 	refusal        *refusal
@@ -96,6 +97,8 @@ type manager struct {
 type applied struct {
 	config *config.Configuration
 	list   []string
+	// plugins are those that the controllers are of, by the controllers' names.
+	plugins map[string]string
 }
 
 // Run runs the configured controllers until ctx ends; syncs in flight end before it returns.
@@ -111,7 +114,8 @@ func newManager(c *config.Configuration, o Options) *manager {
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
 		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}, coming: &coming{},
-		leaving: &leaving{}, leavingPlugins: &leaving{}, arriving: make(chan struct{}, runtime.GOMAXPROCS(0))}
+		leaving: &leaving{}, leavingPlugins: &leaving{}, arriving: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		again: make(chan struct{}, 1)}
 	m.started = c
 	m.applied.Store(&applied{config: c})
 	m.metrics = metrics.New(m.registry)
@@ -223,7 +227,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 		}
 	}
 
-	m.applied.Store(&applied{c, controllerList(c, chosen)})
+	m.applied.Store(&applied{c, controllerList(c, chosen), pluginsOf(chosen)})
 	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
 		return nil, err
 	}

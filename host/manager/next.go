@@ -14,13 +14,14 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// next is a generation that is to take the place of a plugin's present one, and waits for its caches. What runs runs
-// on until then; nothing else waits for it.
+// next is a generation that is to take the place of a plugin's present one, while its module is being compiled, and while
+// it waits for its caches. What runs runs on until then; nothing else waits for it.
 type next struct {
 	*generation
-	since time.Time
-	waits map[string]*reading // what it reads, by controller
-	drop  context.CancelFunc
+	opening bool // its module is being compiled
+	since   time.Time
+	waits   map[string]*reading // what it reads, by controller
+	drop    context.CancelFunc
 	// take has it take its place. The caller holds changing.
 	take func()
 	// back tells that it is the one before, which comes back.
@@ -47,6 +48,68 @@ func unfilled(readings map[string]*reading, x *stores) error {
 
 // errUnfilled is why a generation that may not wait doesn't run.
 var errUnfilled = errors.New("its caches aren't filled yet")
+
+// openBeside loads another module while what runs runs on, for that takes seconds, and has it take the present one's
+// place then. It takes the place of one that is to come already. The caller holds changing.
+func (h *hosted) openBeside(k *config.Configuration, c *choice) {
+	h.dropNext()
+	ctx, cancel := context.WithCancel(h.m.work)
+	n := &next{generation: &generation{choice: c}, opening: true, since: time.Now(), drop: cancel}
+	h.setNext(n)
+	klog.V(1).InfoS("The plugin's next version is being loaded", "plugin", h.name, "next", shortDigest(c.Digest))
+	h.m.slots.Go(func() {
+		defer cancel()
+		var g *generation
+		err := h.m.whenFewAreLoading(ctx, func() (err error) {
+			g, err = h.m.loader.open(ctx, k, c, h.limits)
+			return err
+		})
+		h.m.changing.Lock()
+		defer h.m.changing.Unlock()
+		if h.next != n || h.m.closed {
+			closeUnused(g, err)
+			return
+		}
+		h.setNext(nil)
+		if err == nil {
+			err = h.makeVersions(h.m.applied.Load().config, g, false)
+		}
+		if err != nil {
+			h.noteFailed(c, err)
+			h.m.lookSoon()
+			return
+		}
+		h.take(g)
+	})
+}
+
+// take has a generation that was loaded beside what runs take the present one's place: at once, or when its caches are
+// filled. The caller holds changing.
+func (h *hosted) take(g *generation) {
+	if !g.isFilled(h.m.stores) {
+		h.await(&next{generation: g, take: func() { h.replace(g) }})
+		return
+	}
+	h.replace(g)
+	h.m.metrics.Reloads.WithLabelValues("ok").Inc()
+}
+
+// noteFailed takes note of why a module can't take the present one's place.
+func (h *hosted) noteFailed(c *choice, err error) {
+	h.m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
+	h.m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
+	h.tried.add(c.fingerprint(), err)
+}
+
+// closeUnused closes what was loaded in vain, if it was loaded.
+func closeUnused(g *generation, err error) {
+	if err != nil || g == nil {
+		return
+	}
+	if err := g.close(); err != nil {
+		klog.ErrorS(err, "Can't close a plugin that never ran", "plugin", g.Name, "digest", shortDigest(g.Digest))
+	}
+}
 
 // await has a generation take the present one's place once the caches have what it reads. It takes the place of one
 // that has waited before. The caller holds changing.
@@ -104,6 +167,10 @@ func (n *next) status(x *stores) *state.NextStatus {
 		return nil
 	}
 	s := &state.NextStatus{Digest: n.Digest, Version: n.Manifest.Version, Since: n.since}
+	if n.opening {
+		s.Why = errComing.Error()
+		return s
+	}
 	if err := unfilled(n.waits, x); err != nil {
 		s.Why = err.Error()
 	}

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/process"
-	"github.com/windlass-dev/windlass/host/state"
 )
 
 // lookAgain is how often the configuration and the plugins are compared with what runs, whether or not a file's change
@@ -81,6 +81,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 				klog.InfoS("Reloading the configuration")
 				m.chooser.retry()
 				asked = true
+			case <-m.again:
 			case <-m.chooser.source.Changed():
 			case <-m.chooser.shadows.Changed():
 			case <-timer.C:
@@ -90,6 +91,14 @@ func (m *manager) watchChanges(ctx context.Context) {
 		again := m.reload(ctx, edits, asked)
 		follow()
 		timer.Reset(cmp.Or(again, lookAgain))
+	}
+}
+
+// lookSoon has the configuration be compared with what runs once more: something has come of it.
+func (m *manager) lookSoon() {
+	select {
+	case m.again <- struct{}{}:
+	default:
 	}
 }
 
@@ -145,7 +154,8 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 
 	tellRestart(m.started, m.applied.Load().config, k)
 	process.FollowLog(&m.applied.Load().config.Logging, &k.Logging)
-	m.applied.Store(&applied{k, controllerList(k, chosen)})
+	now := &applied{k, controllerList(k, chosen), pluginsOf(chosen)}
+	m.applied.Store(now)
 	m.memory.Set(k.Sandbox.TotalMemory.Value())
 	errs = append(errs, m.inspector.serveAs(k))
 	if !m.begun {
@@ -153,22 +163,18 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	}
 
 	var names []string
+	var known []*choice
 	for _, c := range chosen {
 		names = append(names, c.Name)
-	}
-	changed := false
-	for _, h := range m.roster.all() { // first: what is turned off begins nothing more
-		if !slices.Contains(names, h.name) {
-			h.remove()
-			changed = true
-		}
-	}
-
-	for _, c := range chosen {
 		if err := m.loader.identify(k, c); err != nil {
 			errs = append(errs, err)
 			continue
 		}
+		known = append(known, c)
+	}
+
+	changed := m.takeAway(ctx, now, chosen)
+	for _, c := range known {
 		h := m.roster.named(c.Name)
 		if h == nil {
 			if m.coming.add(c, time.Now()) {
@@ -186,6 +192,53 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		m.metrics.Reloads.WithLabelValues("ok").Inc()
 	}
 	return errors.Join(errs...)
+}
+
+// takeAway has what runs do nothing more that the configuration doesn't allow it, before anything is loaded, which takes
+// long: plugins and controllers that are turned off, or that another plugin has now, and what is granted no longer.
+func (m *manager) takeAway(ctx context.Context, now *applied, chosen []*choice) (changed bool) {
+	for _, h := range m.roster.all() {
+		i := slices.IndexFunc(chosen, func(c *choice) bool { return c.Name == h.name })
+		if i < 0 {
+			h.remove()
+			changed = true
+			continue
+		}
+		h.leaveOthers(now)
+	}
+	for _, c := range chosen {
+		if h := m.roster.named(c.Name); h != nil && c.core != "" && h.narrows(now.config, c) {
+			done, err := false, errUnfilled
+			if c.Digest == h.present.Digest {
+				done, err = h.exchange(ctx, now.config, c, false)
+			}
+			if err != nil {
+				done, _ = h.adapt(ctx, now.config, c) // what is wrong is told when it is exchanged
+			}
+			changed = changed || done
+		}
+	}
+	return changed
+}
+
+// leaveOthers ends those of a plugin's controllers that are off by a configuration, or another plugin's.
+func (h *hosted) leaveOthers(now *applied) {
+	keep := map[string]*controller.Version{}
+	if c, _ := h.m.loader.rechoose(now, h.present.choice); c != nil { // also where its settings are wrong
+		for _, i := range c.controllers {
+			name := c.Manifest.Controllers[i].Name
+			keep[name] = h.present.versions[name]
+		}
+	}
+	gone := h.slots.without(keep)
+	for _, s := range gone {
+		for _, g := range h.loadedOnes() {
+			g.revokeOne(s.Name(), g == h.present)
+		}
+	}
+	if len(gone) > 0 {
+		h.m.leave(gone, func() {})
+	}
 }
 
 // keepFit has plugins whose configuration doesn't fit them go on as they were configured before, but with their present
@@ -212,7 +265,7 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 	h.tried.noteAsked(c)
 	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 	if c.Broken != nil {
-		running, err := h.m.loader.rechoose(k, h.present.choice, c.list)
+		running, err := h.m.loader.rechoose(h.m.applied.Load(), h.present.choice)
 		if err != nil {
 			return false, err
 		}
@@ -242,7 +295,9 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 // no other rights than those of now; and where not even that can be, it writes nothing more.
 func (h *hosted) adapt(ctx context.Context, k *config.Configuration, c *choice) (changed bool, err error) {
 	try := func(k *config.Configuration) {
-		present, failed := h.m.loader.rechoose(k, h.present.choice, c.list)
+		now := *h.m.applied.Load()
+		now.config = k
+		present, failed := h.m.loader.rechoose(&now, h.present.choice)
 		done := false
 		if failed == nil {
 			done, failed = h.exchange(ctx, k, present, false)
@@ -277,7 +332,7 @@ func withRights(k *config.Configuration, p config.Plugin) *config.Configuration 
 // exchange brings a plugin's next generation, unless it runs already or waits for its caches; false: what ran runs on.
 // One that may not wait leaves one that waits as it is.
 func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choice, mayWait bool) (bool, error) {
-	same := h.present.fingerprint() == c.fingerprint() && !h.present.revoked
+	same := h.present.fingerprint() == c.fingerprint() && !h.present.revoked && h.slots.haveAll(h.present.versions)
 	tried := h.tried.get(c.fingerprint())
 	if c.Digest != h.present.Digest { // one that has failed its trial may run all the same, for want of another one
 		tried = cmp.Or(tried, h.tried.get(c.core))
@@ -298,11 +353,13 @@ func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choic
 		return false, fmt.Errorf("plugin %s: %s failed before and isn't loaded again until it changes: %w", c.Name, c.Plugin,
 			tried)
 	}
+	if c.Digest != h.present.Digest && mayWait {
+		h.openBeside(k, c)
+		return false, nil
+	}
 	changed, err := h.swap(ctx, k, c, mayWait)
 	if err != nil && !errors.Is(err, errUnfilled) {
-		h.m.metrics.Swaps.WithLabelValues(c.Name, "failed").Inc()
-		h.m.history.add(c.Name, state.SwapFailed, h.present.choice, c, err)
-		h.tried.add(c.fingerprint(), err)
+		h.noteFailed(c, err)
 	}
 	return changed, err
 }

@@ -86,6 +86,18 @@ func (x *slots) without(versions map[string]*controller.Version) (gone []*slot) 
 	return gone
 }
 
+// haveAll reports whether there is a slot for each version.
+func (x *slots) haveAll(versions map[string]*controller.Version) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name := range versions {
+		if x.byName[name] == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // named returns a controller's slot, nil if it has none.
 func (x *slots) named(name string) *slot {
 	x.mu.Lock()

@@ -50,19 +50,42 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 	h.tried.noteShadow("shadow " + print)
 	present, tried := h.shadow, h.tried.get("shadow "+print)
 	switch {
-	case present != nil && present.fingerprint() == print:
+	case present != nil && present.fingerprint() == print, h.shadowing == print:
 		return nil
 	case tried != nil:
 		return fmt.Errorf("plugins[%s].shadow: %s failed before, and is retried once it changes: %w", h.name, name, tried)
 	}
 
 	h.removeShadow()
-	g, err := h.loadShadow(ctx, k, c)
-	if err != nil {
-		h.tried.add("shadow "+print, err)
-		return fmt.Errorf("plugins[%s].shadow: %w", h.name, err)
-	}
+	h.shadowing = print
+	h.m.slots.Go(func() {
+		var g *generation
+		err := h.m.whenFewAreLoading(h.m.work, func() (err error) {
+			g, err = h.m.loader.open(h.m.work, k, c, h.limits.ofShadow())
+			return err
+		})
+		h.m.changing.Lock()
+		defer h.m.changing.Unlock()
+		if h.shadowing != print || h.m.closed {
+			closeUnused(g, err)
+			return
+		}
+		h.shadowing = ""
+		if err == nil {
+			err = h.makeShadow(h.m.applied.Load().config, c, g)
+		}
+		if err != nil {
+			h.tried.add("shadow "+print, err)
+			h.m.lookSoon() // which tells
+			return
+		}
+		h.installShadow(g)
+	})
+	return nil
+}
 
+// installShadow has a loaded shadow be asked once its caches are filled. The caller holds changing.
+func (h *hosted) installShadow(g *generation) {
 	h.mu.Lock()
 	h.shadow = g
 	h.mu.Unlock()
@@ -70,7 +93,7 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 		shortDigest(g.loaded.Digest))
 	if g.isFilled(h.m.stores) {
 		h.beginShadow(g)
-		return nil
+		return
 	}
 	readings := maps.Clone(g.readings)
 	h.m.slots.Go(func() {
@@ -83,7 +106,6 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 			h.beginShadow(g)
 		}
 	})
-	return nil
 }
 
 // beginShadow has a plugin's controllers ask the shadow, too. The caller holds changing.
@@ -128,14 +150,9 @@ func (h *hosted) chooseShadow(ctx context.Context, p *plugins.Plugin) (*choice, 
 	return c, c.compile()
 }
 
-// loadShadow makes the generation of a shadow: it reads what it declares, and wakes nobody.
-func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *choice) (_ *generation,
-	err error) {
-	g, err := h.m.loader.open(ctx, k, c, h.limits.ofShadow())
-	if err != nil {
-		return nil, err
-	}
-
+// makeShadow makes what was loaded the generation of a shadow: it reads what it declares, and wakes nobody. After an
+// error it is closed.
+func (h *hosted) makeShadow(k *config.Configuration, c *choice, g *generation) (err error) {
 	g.shadow = true
 	defer func() {
 		if err != nil {
@@ -145,13 +162,13 @@ func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *cho
 
 	source, err := h.m.loader.recorded(k, g.loaded, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	for _, i := range c.controllers {
 		manifest := &g.loaded.Manifest.Controllers[i]
 		if _, err := narrowPlan(k, c.Name, c.plans[i]); err != nil { // it sees no more than the plugin may
-			return nil, fmt.Errorf("controller %s: %w", manifest.Name, err)
+			return fmt.Errorf("controller %s: %w", manifest.Name, err)
 		}
 		s := h.slots.named(manifest.Name)
 		// The live Writer tells apart what is an echo; a shadow writes nothing, so it needs none of its own.
@@ -165,15 +182,17 @@ func (h *hosted) loadShadow(ctx context.Context, k *config.Configuration, c *cho
 		}
 		g.versions[manifest.Name] = v
 		if g.readings[manifest.Name], err = h.m.stores.beginReading(nil, v); err != nil {
-			return nil, err
+			return err
 		}
 	}
 
-	return g, nil
+	return nil
 }
 
-// removeShadow takes a plugin's shadow away.
+// removeShadow takes a plugin's shadow away, which is closed when its last sync has ended: that lasts as long as the live
+// one that it looks on at.
 func (h *hosted) removeShadow() {
+	h.shadowing = ""
 	h.mu.Lock()
 	g := h.shadow
 	h.shadow = nil
@@ -186,15 +205,5 @@ func (h *hosted) removeShadow() {
 			s.SetShadow(nil)
 		}
 	}
-	for _, v := range g.versions {
-		if err := v.Drain(h.m.held); err != nil {
-			return
-		}
-	}
-	for _, r := range g.readings {
-		r.endReading()
-	}
-	if err := g.loaded.Close(context.Background()); err != nil {
-		klog.ErrorS(err, "Can't close a shadow", "plugin", h.name)
-	}
+	h.drainLater(g)
 }

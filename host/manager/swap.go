@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -45,8 +46,10 @@ func (h *hosted) replace(next *generation) {
 		before, t = was, &trial{left: trialSyncs, over: make(chan error, 1)}
 	}
 
-	if was.rights != next.rights { // nothing more is written by the old ones, also while syncs in flight are waited for
-		was.revoke()
+	for _, g := range h.loadedOnes() { // nothing more is written under other rights, also while syncs in flight are waited for
+		if g.rights != next.rights {
+			g.revoke()
+		}
 	}
 	h.switchTo(next, t, before)
 	if same {
@@ -71,6 +74,15 @@ func (g *generation) revoke() {
 	g.revoked = true
 	for _, v := range g.versions {
 		v.Writer.Revoke()
+	}
+}
+
+// revokeOne has one controller of a generation write nothing more; unless it is the present one, nothing may go on from
+// it.
+func (g *generation) revokeOne(name string, present bool) {
+	if v := g.versions[name]; v != nil {
+		v.Writer.Revoke()
+		g.revoked = g.revoked || !present
 	}
 }
 
@@ -115,7 +127,28 @@ func (h *hosted) wake(g *generation) {
 }
 
 // drainLater frees a generation once its last sync in flight has ended; nobody waits for that.
-func (h *hosted) drainLater(old *generation) { h.m.slots.Go(func() { h.drain(old) }) }
+func (h *hosted) drainLater(old *generation) {
+	h.mu.Lock()
+	h.drained = append(h.drained, old)
+	h.mu.Unlock()
+	h.m.slots.Go(func() {
+		h.drain(old)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.drained = slices.DeleteFunc(h.drained, func(g *generation) bool { return g == old })
+	})
+}
+
+// loadedOnes are the generations of which syncs may be in flight.
+func (h *hosted) loadedOnes() []*generation {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := append(slices.Clone(h.drained), h.present)
+	if h.before != nil {
+		all = append(all, h.before)
+	}
+	return slices.DeleteFunc(all, func(g *generation) bool { return g.shadow })
+}
 
 // drain frees a generation once its last sync in flight has ended.
 func (h *hosted) drain(old *generation) {
@@ -138,8 +171,11 @@ func (h *hosted) remove() {
 	h.m.roster.remove(h)
 	h.m.history.add(h.name, state.SwapRemoved, h.present.choice, nil, nil)
 	h.dropNext()
-	before := h.takeFallback()
 	h.removeShadow()
+	for _, g := range h.loadedOnes() {
+		g.revoke()
+	}
+	before := h.takeFallback()
 	klog.InfoS("Plugin was turned off", "plugin", h.name)
 	over := h.m.leavingPlugins.begin(h.name)
 	h.m.leave(h.slots.all(), func() {
