@@ -118,7 +118,7 @@ func TestRevoked(t *testing.T) {
 
 	w.Revoke()
 	out, err := s.Perform(t.Context(), create)
-	const why = "this version of plugin p was replaced, or its rights have changed"
+	const why = "this version of plugin p was turned off or replaced, or its rights have changed"
 	if err != nil || out[0].Code != abi.CodeFailed || !strings.Contains(out[0].Message, why) {
 		t.Errorf("performed: %+v, %v", out, err)
 	}

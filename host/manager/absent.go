@@ -207,6 +207,9 @@ func (i *inspector) whyAbsent(c catalogued) (why, message string) {
 	case i.leaders.isColdStandby() && !i.leaders.leadsFor(c.name):
 		return "Standby", "another process holds its Lease"
 	case i.coming.hasController(c.name):
+		if i.leaving.has(c.name) {
+			return state.Loading, errPredecessor.Error()
+		}
 		return state.Loading, errComing.Error()
 	default:
 		return state.LeftOut, "its plugin couldn't be loaded"

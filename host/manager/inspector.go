@@ -86,6 +86,9 @@ func (i *inspector) healthChecks() (all []server.Check) {
 // readyChecks returns what the process still waits for.
 func (i *inspector) readyChecks() (all []server.Check) {
 	for _, c := range i.coming.list() {
+		if c.late {
+			continue
+		}
 		all = append(all, server.Check{Name: "loaded-" + c.Name, Check: func() error { return errComing }})
 	}
 	for _, s := range i.roster.slots() {

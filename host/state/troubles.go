@@ -153,7 +153,8 @@ func (s *Status) troublesOf(c *ControllerStatus) (all []Trouble) {
 		if len(x.WaitsFor) > 0 {
 			what += ", which waits for " + strings.Join(x.WaitsFor, "; ")
 		}
-		addKey(x, what, "Other keys go on meanwhile. Where it waits for the API server, look for a webhook that hangs. "+
+		addKey(x, what, "Other keys go on meanwhile, as far as there are workers. Where it waits for the API server, look "+
+			"for a webhook that hangs; a sync of thousands of requests waits for its own limit (--kube-api-qps), too. "+
 			"windlass get keys --controller "+c.Name)
 	}
 	if x := c.OldestUnsettled; x != nil {
