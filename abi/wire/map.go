@@ -67,16 +67,32 @@ func (m *Dict[K, V]) Delete(k K) {
 func (m Dict[K, V]) Clone() Dict[K, V] { return append(Dict[K, V](nil), m...) }
 
 // EqualMaps reports whether two maps hold the same, in whatever order.
-func EqualMaps[K ~string, V comparable](a, b Dict[K, V]) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if v, ok := b.Lookup(a[i].Key); !ok || v != a[i].Value {
+func EqualMaps[K ~string, V comparable](a, b Dict[K, V]) bool { return len(a) == len(b) && HoldsAll(a, b) }
+
+// HoldsAll reports whether a map has all entries of another one. Where both are in the same order, as the API server
+// writes them, it takes one walk through them, however long they are.
+func HoldsAll[K ~string, V comparable](all, some Dict[K, V]) bool {
+	at := 0
+	for i := range some {
+		if at = all.indexFrom(some[i].Key, at); at < 0 || all[at].Value != some[i].Value {
 			return false
 		}
 	}
 	return true
+}
+
+// indexFrom returns the index of a key, which is looked for from an index on and then before that; -1: there is none.
+func (m Dict[K, V]) indexFrom(k K, from int) int {
+	for n := range m {
+		i := from + n
+		if i >= len(m) {
+			i -= len(m)
+		}
+		if Same(string(m[i].Key), string(k)) {
+			return i
+		}
+	}
+	return -1
 }
 
 // StringEntry is the table of an entry of a StringMap.

@@ -2,10 +2,12 @@ package daemonset
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/plugins/shared/history"
 	"github.com/windlass-dev/windlass/plugins/shared/scheduling"
 	"github.com/windlass-dev/windlass/sdk"
@@ -131,4 +133,28 @@ func TestModuleAnswersAsNativeOnWorlds(t *testing.T) {
 func BenchmarkSteady(b *testing.B) {
 	module.BenchSteady(b, Plugin, []int{1, 100, 1000, 5000},
 		func(nodes int) *abi.SyncRequest { return newRequest(b, nodes, nodes) })
+}
+
+// A template may ask for as many labels as an object holds, and a node may have as many.
+func TestManyLabels(t *testing.T) {
+	const labels = 40_000
+	r := newRequest(t, 0, 0)
+	ds, node := &appsv1.DaemonSet{}, &corev1.Node{}
+	ds.Namespace, ds.Name, ds.UID, ds.Generation = "kube-system", "agent", "uid", 1
+	ds.Spec.Template.Labels.Set("app", "agent")
+	ds.Spec.Selector = &metav1.LabelSelector{MatchLabels: ds.Spec.Template.Labels}
+	node.Name, node.UID = "wide", "node"
+	for i := range labels {
+		l := wire.KV{Key: fmt.Sprintf("l-%06d", i), Value: "x"}
+		ds.Spec.Template.Spec.NodeSelector = append(ds.Spec.Template.Spec.NodeSelector, l)
+		node.Labels = append(node.Labels, l)
+	}
+	views := Plugin.Manifest().Controllers[0].Views
+	r.Views[0].Objects = nil
+	module.Put(r, 0, ds)
+	module.Put(r, slices.IndexFunc(views, func(v abi.View) bool { return v.Resource.Name == "nodes" }), node)
+	a, stats := module.Open(t, Plugin).Measure(t, r, module.Succeed)
+	if a.Error != "" || stats.Performs == 0 || stats.Fuel > 1_000_000_000 {
+		t.Errorf("error %q, %d performs, %d of fuel", a.Error, stats.Performs, stats.Fuel)
+	}
 }

@@ -21,14 +21,7 @@ func Selects(s *metav1.LabelSelector, labels wire.StringMap) bool {
 }
 
 // Subset reports whether all of want is in have.
-func Subset(want, have wire.StringMap) bool {
-	for i := range want {
-		if v, ok := have.Lookup(want[i].Key); !ok || !wire.Same(v, want[i].Value) {
-			return false
-		}
-	}
-	return true
-}
+func Subset(want, have wire.StringMap) bool { return wire.HoldsAll(have, want) }
 
 func requirementHolds(x *metav1.LabelSelectorRequirement, labels wire.StringMap) bool {
 	v, ok := labels.Lookup(x.Key)
