@@ -121,7 +121,9 @@ func inBoth(was, now []string) (list []string) {
 
 // isOn reports whether a list of canonical names has a controller run; "" is any that it doesn't name.
 func isOn(name string, list []string) bool {
-	off := slices.ContainsFunc(kcm.Controllers, func(c kcm.Controller) bool { return c.Name == name && c.DisabledByDefault })
+	off := slices.ContainsFunc(kcm.Controllers, func(c kcm.Controller) bool {
+		return c.Name == name && c.DisabledByDefault
+	})
 	return Enabled(name, list, off)
 }
 

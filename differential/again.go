@@ -141,6 +141,12 @@ var versions = regexp.MustCompile(`"resourceVersion":"\d+"`)
 // verdict is what upstream's other plays say of a difference.
 type verdict string
 
+// judged is a verdict, and why it is that.
+type judged struct {
+	verdict verdict
+	why     string
+}
+
 const (
 	differs verdict = "differs"
 	right   verdict = "one of upstream's outcomes"

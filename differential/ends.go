@@ -217,5 +217,6 @@ func (a *apart) remain(theirs, ours *api.Cluster) (x, y remains, err error) {
 		}
 		return out
 	}
+
 	return remains{objects: texts(unlike[0], a.names[0])}, remains{objects: texts(unlike[1], a.names[1])}, nil
 }

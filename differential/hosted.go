@@ -20,8 +20,8 @@ import (
 )
 
 // In a share of the worlds the host takes part: the plugin works by itself under host/controller, with its queues,
-// timers, barriers and back-offs, by the bubble's clock, on a cluster whose API server is slow at times, answers late or
-// not at all, and whose changes come late. Upstream's controller goes through the same world in a bubble of its own, as
+// timers, barriers and back-offs, by the bubble's clock, on a cluster whose API server is slow at times, answers late
+// or not at all, and whose changes come late. Upstream's controller goes through the same world in a bubble of its own, as
 // often as it takes until it comes to what the plugin has come to after each step.
 
 // stepTime is how long a step of such a world is.
@@ -48,8 +48,8 @@ type traced struct {
 }
 
 // compareHosted plays a world under the host and compares what it comes to with what upstream's controller does.
-func (s *Subject) compareHosted(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (d *Difference,
-	syncs int, err error) {
+func (s *Subject) compareHosted(t *testing.T, server *api.Server, x *script, known func(*Difference) bool) (
+	d *Difference, syncs int, err error) {
 	var ours *trace
 	synctest.Test(t, func(*testing.T) { ours, err = s.traceHosted(server, x) })
 	if err != nil {
@@ -144,7 +144,8 @@ func (s *Subject) ends(theirs, ours *traced) (string, error) {
 // atEnd are both controllers' clusters after a step.
 func (s *Subject) atEnd(theirs, ours *traced) *apart {
 	return &apart{subject: s, before: objectsOf(theirs.before),
-		sides: [2]*side{{cluster: theirs.after}, {cluster: ours.after}}, names: [2]map[string]string{theirs.names, ours.names}}
+		sides: [2]*side{{cluster: theirs.after}, {cluster: ours.after}},
+		names: [2]map[string]string{theirs.names, ours.names}}
 }
 
 func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *Difference {
@@ -155,6 +156,7 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 	}
 	d := &Difference{Subject: s.Controller, Seed: x.seed, Step: step, Deed: theirs.deed, Kind: "end", Text: text,
 		now: theirs.began, late: true, objects: func() []runtime.Object { return a.before }, writes: theirs.sent}
+
 	if f := s.forever(x); f != nil {
 		d.Deed += ", " + f.String()
 	}
@@ -189,6 +191,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		return nil, err
 	}
 	defer n.Close()
+
 	us := a.sides[0]
 	us.cluster.ByAge = true
 	tr, names := &trace{}, map[string]string{}

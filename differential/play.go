@@ -57,9 +57,7 @@ type Difference struct {
 	missed         []*missed
 	errors         []string // that syncs of either have ended with
 	unknown        []atom   // of which no rule knows
-	// verdict is what upstream's other plays say of it, and why; "": they haven't been asked.
-	verdict verdict
-	why     string
+	judged                  // "": upstream's other plays haven't been asked
 	// counted says that a rule of known.yaml has recognised it, goesOn that the world goes on all the same.
 	counted, goesOn bool
 }

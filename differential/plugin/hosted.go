@@ -59,6 +59,7 @@ func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster
 			h.Close()
 			return nil, err
 		}
+
 		v := &controller.Version{
 			Target: syncer.Target{
 				Plugin: g.Manifest().Name, Settings: "differential", Manifest: p.manifest, Index: p.index,

@@ -14,8 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/host/state"
 )
 
-// next is a generation that is to take the place of a plugin's present one, while its module is being compiled, and while
-// it waits for its caches. What runs runs on until then; nothing else waits for it.
+// next is a generation that is to take the place of a plugin's present one, while its module is being compiled, and
+// while it waits for its caches. What runs runs on until then; nothing else waits for it.
 type next struct {
 	*generation
 	opening bool // its module is being compiled
@@ -64,6 +64,7 @@ func (h *hosted) openBeside(k *config.Configuration, c *choice) {
 			g, err = h.m.loader.open(ctx, k, c, h.limits)
 			return err
 		})
+
 		h.m.changing.Lock()
 		defer h.m.changing.Unlock()
 		if h.next != n || h.m.closed {

@@ -194,8 +194,9 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	return errors.Join(errs...)
 }
 
-// takeAway has what runs do nothing more that the configuration doesn't allow it, before anything is loaded, which takes
-// long: plugins and controllers that are turned off, or that another plugin has now, and what is granted no longer.
+// takeAway has what runs do nothing more that the configuration doesn't allow it, before anything is loaded, which
+// takes long: plugins and controllers that are turned off, or that another plugin has now, and what is granted no
+// longer.
 func (m *manager) takeAway(ctx context.Context, now *applied, chosen []*choice) (changed bool) {
 	for _, h := range m.roster.all() {
 		i := slices.IndexFunc(chosen, func(c *choice) bool { return c.Name == h.name })

@@ -189,8 +189,8 @@ func (h *hosted) makeShadow(k *config.Configuration, c *choice, g *generation) (
 	return nil
 }
 
-// removeShadow takes a plugin's shadow away, which is closed when its last sync has ended: that lasts as long as the live
-// one that it looks on at.
+// removeShadow takes a plugin's shadow away, which is closed when its last sync has ended: that lasts as long as the
+// live one that it looks on at.
 func (h *hosted) removeShadow() {
 	h.shadowing = ""
 	h.mu.Lock()

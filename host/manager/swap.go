@@ -46,7 +46,7 @@ func (h *hosted) replace(next *generation) {
 		before, t = was, &trial{left: trialSyncs, over: make(chan error, 1)}
 	}
 
-	for _, g := range h.loadedOnes() { // nothing more is written under other rights, also while syncs in flight are waited for
+	for _, g := range h.loadedOnes() { // under other rights nothing more is written, whoever waits for syncs in flight
 		if g.rights != next.rights {
 			g.revoke()
 		}

@@ -38,7 +38,9 @@ func TestShadowTakenAwayWhileWritesHang(t *testing.T) {
 		}
 		w.configure(nil, func(k *config.Configuration) { k.Plugins = []config.Plugin{{Name: "greeter", Shadow: path}} })
 		w.begin()
-		w.eventually("it has a shadow", func(s *state.Status) bool { return len(s.Plugins) == 1 && s.Plugins[0].Shadow != "" })
+		w.eventually("it has a shadow", func(s *state.Status) bool {
+			return len(s.Plugins) == 1 && s.Plugins[0].Shadow != ""
+		})
 		before := held.Load()
 		w.makeNamespaces("more") // whose sync the shadow looks on at
 		cluster.Eventually(t, time.Minute, "it writes", func() (bool, int32) { return held.Load() > before, held.Load() })
