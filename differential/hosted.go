@@ -21,8 +21,8 @@ import (
 
 // In a share of the worlds the host takes part: the plugin works by itself under host/controller, with its queues,
 // timers, barriers and back-offs, by the bubble's clock, on a cluster whose API server is slow at times, answers late
-// or not at all, and whose changes come late. Upstream's controller goes through the same world in a bubble of its own, as
-// often as it takes until it comes to what the plugin has come to after each step.
+// or not at all, and whose changes come late. Upstream's controller goes through the same world in a bubble of its own,
+// as often as it takes until it comes to what the plugin has come to after each step.
 
 // stepTime is how long a step of such a world is.
 const stepTime = 15 * time.Minute

@@ -172,8 +172,8 @@ func statusCodeOf(err error) int {
 // its trial.
 func (w *Writer) refuseRevoked(r *apiserver.Request) error {
 	if r.Method != http.MethodGet && w.revoked.Load() {
-		return fmt.Errorf("%s: not sent: this version of plugin %s was turned off or replaced, or its rights have changed: "+
-			"it may no longer write", r, w.Plugin)
+		return fmt.Errorf("%s: not sent: this version of plugin %s was turned off or replaced, or its rights have "+
+			"changed: it may no longer write", r, w.Plugin)
 	}
 	return nil
 }
