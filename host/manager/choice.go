@@ -60,23 +60,34 @@ func (c *choice) compile() error {
 	return nil
 }
 
-// pluginsOf returns the plugins that controllers are of, by the controllers' names.
-func pluginsOf(chosen []*choice) map[string]string {
-	all := map[string]string{}
+// pluginsOf returns the choices that controllers are of, by the controllers' names.
+func pluginsOf(chosen []*choice) map[string]*choice {
+	all := map[string]*choice{}
 	for _, c := range chosen {
 		for _, i := range c.controllers {
-			all[c.Manifest.Controllers[i].Name] = c.Name
+			all[c.Manifest.Controllers[i].Name] = c
 		}
 	}
 	return all
 }
 
-// withoutOthers leaves out the controllers that another plugin has.
-func (c *choice) withoutOthers(plugins map[string]string) {
+// withoutOthers leaves out the controllers that another plugin has, or is to have soon.
+func (c *choice) withoutOthers(plugins map[string]*choice, running *roster) {
 	c.controllers = slices.DeleteFunc(c.controllers, func(i int) bool {
-		other := plugins[c.Manifest.Controllers[i].Name]
-		return other != "" && other != c.Name
+		name := c.Manifest.Controllers[i].Name
+		other := plugins[name]
+		if other == nil || other.Name == c.Name {
+			return false
+		}
+		h := running.named(other.Name)
+		return h == nil || !h.runsWithout(name, other)
 	})
+}
+
+// runsWithout reports whether a plugin goes on without a controller that a choice of it has: that has failed.
+func (h *hosted) runsWithout(controller string, c *choice) bool {
+	failed := h.tried.get(c.fingerprint()) != nil || h.tried.get(c.core) != nil
+	return failed && h.next == nil && h.slots.named(controller) == nil
 }
 
 // controllerList returns the list of controllers with canonical names, where there is a plugin to have names.

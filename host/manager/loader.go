@@ -69,10 +69,10 @@ func (l *loader) identify(k *config.Configuration, c *choice) error {
 
 // rechoose returns the choice of the same module by another configuration, without controllers that another plugin has
 // by it: no controller runs twice.
-func (l *loader) rechoose(now *applied, c *choice) (*choice, error) {
+func (l *loader) rechoose(now *applied, c *choice, running *roster) (*choice, error) {
 	x := &choice{Found: c.Found, list: now.list}
 	x.enableControllers(func(*abi.Controller) {})
-	x.withoutOthers(now.plugins)
+	x.withoutOthers(now.plugins, running)
 	if len(x.controllers) == 0 {
 		return nil, fmt.Errorf("none of the controllers of %s is enabled", c.Plugin)
 	}

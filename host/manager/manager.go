@@ -97,8 +97,8 @@ type manager struct {
 type applied struct {
 	config *config.Configuration
 	list   []string
-	// plugins are those that the controllers are of, by the controllers' names.
-	plugins map[string]string
+	// plugins are the choices that the controllers are of, by the controllers' names.
+	plugins map[string]*choice
 }
 
 // Run runs the configured controllers until ctx ends; syncs in flight end before it returns.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/process"
 )
 
@@ -209,23 +210,41 @@ func (m *manager) takeAway(ctx context.Context, now *applied, chosen []*choice) 
 	}
 	for _, c := range chosen {
 		if h := m.roster.named(c.Name); h != nil && c.core != "" && h.narrows(now.config, c) {
-			done, err := false, errUnfilled
-			if c.Digest == h.present.Digest {
-				done, err = h.exchange(ctx, now.config, c, false)
-			}
-			if err != nil {
-				done, _ = h.adapt(ctx, now.config, c) // what is wrong is told when it is exchanged
-			}
-			changed = changed || done
+			changed = h.narrow(ctx, now.config, c) || changed
 		}
 	}
 	return changed
 }
 
+// narrow has a plugin do nothing more that a choice of now may not. A built-in one goes on with the rights of now; another
+// one writes nothing until a version runs that has them, for it has to be compiled.
+func (h *hosted) narrow(ctx context.Context, k *config.Configuration, c *choice) (changed bool) {
+	if h.present.Origin == plugins.OriginBuiltin {
+		err := errUnfilled
+		if c.Digest == h.present.Digest {
+			changed, err = h.exchange(ctx, k, c, false)
+		}
+		if err != nil {
+			changed, _ = h.adapt(ctx, k, c) // what is wrong is told when it is exchanged
+		}
+	}
+	if !h.narrows(k, c) || h.present.revoked {
+		return changed
+	}
+	for _, g := range h.loadedOnes() {
+		if g.rights != c.rights {
+			g.revoke()
+		}
+	}
+	klog.InfoS("Plugin writes nothing until a version runs that has the rights of now", "plugin", h.name, "digest",
+		shortDigest(h.present.Digest))
+	return true
+}
+
 // leaveOthers ends those of a plugin's controllers that are off by a configuration, or another plugin's.
 func (h *hosted) leaveOthers(now *applied) {
 	keep := map[string]*controller.Version{}
-	if c, _ := h.m.loader.rechoose(now, h.present.choice); c != nil { // also where its settings are wrong
+	if c, _ := h.m.loader.rechoose(now, h.present.choice, h.m.roster); c != nil { // also where its settings are wrong
 		for _, i := range c.controllers {
 			name := c.Manifest.Controllers[i].Name
 			keep[name] = h.present.versions[name]
@@ -266,7 +285,7 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 	h.tried.noteAsked(c)
 	// nothing takes the place of what runs, not even what the file had before: that may have failed its trial
 	if c.Broken != nil {
-		running, err := h.m.loader.rechoose(h.m.applied.Load(), h.present.choice)
+		running, err := h.m.loader.rechoose(h.m.applied.Load(), h.present.choice, h.m.roster)
 		if err != nil {
 			return false, err
 		}
@@ -298,7 +317,7 @@ func (h *hosted) adapt(ctx context.Context, k *config.Configuration, c *choice) 
 	try := func(k *config.Configuration) {
 		now := *h.m.applied.Load()
 		now.config = k
-		present, failed := h.m.loader.rechoose(&now, h.present.choice)
+		present, failed := h.m.loader.rechoose(&now, h.present.choice, h.m.roster)
 		done := false
 		if failed == nil {
 			done, failed = h.exchange(ctx, k, present, false)
@@ -354,7 +373,10 @@ func (h *hosted) exchange(ctx context.Context, k *config.Configuration, c *choic
 		return false, fmt.Errorf("plugin %s: %s failed before and isn't loaded again until it changes: %w", c.Name, c.Plugin,
 			tried)
 	}
-	if c.Digest != h.present.Digest && mayWait {
+	switch slow := c.Origin != plugins.OriginBuiltin; { // it is compiled anew
+	case slow && !mayWait && h.next != nil:
+		return false, errUnfilled // what is to come takes the place of what runs
+	case slow, c.Digest != h.present.Digest && mayWait:
 		h.openBeside(k, c)
 		return false, nil
 	}

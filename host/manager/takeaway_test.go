@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/state"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
@@ -98,6 +99,65 @@ func TestNarrowedWhileAnotherModuleIsLoaded(t *testing.T) {
 		<-w.m.arriving
 	}
 	w.eventually("the next version runs", func(s *state.Status) bool { return pluginOf(s, "one").Digest == next.digest() })
+}
+
+// A plugin that isn't built in is compiled anew for another grant: until then it writes nothing, and nothing else waits.
+func TestNarrowedWhileItIsCompiled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.sources = []plugins.Source{plugins.Folder(w.folder)}
+	w.place(greeter(t, "one", "one", ""))
+	w.place(greeter(t, "two", "two", ""))
+	w.begin()
+	w.running("one-0", "two-0")
+	first := w.presentOf("one")
+	for range cap(w.m.arriving) { // nothing is compiled
+		w.m.arriving <- struct{}{}
+	}
+
+	w.configure(nil, func(k *config.Configuration) { k.Plugins = []config.Plugin{{Name: "one", Grant: readOnly}} })
+	w.configure(nil, func(k *config.Configuration) { k.Controllers = []string{"*", "-two-0"} })
+	w.look()
+	w.m.changing.Lock()
+	if !first.revoked || w.m.roster.named("two") != nil {
+		t.Errorf("one may write no more: %v; two runs: %v", first.revoked, w.m.roster.named("two") != nil)
+	}
+	w.m.changing.Unlock()
+
+	for range cap(w.m.arriving) {
+		<-w.m.arriving
+	}
+	w.eventually("one runs with the rights of now", func(s *state.Status) bool {
+		now := w.presentOf("one")
+		return now != first && !now.revoked && now.Digest == first.Digest
+	})
+}
+
+// A controller that is to move between two plugins whose new versions both fail stays where it was.
+func TestControllerMovesInVain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	withX := func(m *abi.Manifest) { m.Controllers = append(m.Controllers, newGreeting("x")) }
+	w.place(greeter(t, "one", "one", ""))
+	w.place(greeter(t, "two", "two", "", withX))
+	w.begin()
+	w.running("one-0", "two-0", "x")
+
+	for name, g := range map[string]*guest{
+		"one": greeter(t, "one", "gains", "(unreachable)", withX), "two": greeter(t, "two", "loses", "(unreachable)"),
+	} {
+		if err := os.WriteFile(filepath.Join(w.folder, name+".wasm"), g.wasm, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.look()
+	for _, name := range []string{"one", "two"} {
+		w.eventually(name+" is rolled back", func(s *state.Status) bool {
+			return slices.Contains(swapsOf(s, name), state.SwapRolledBack)
+		})
+	}
+	w.look()
+	w.running("one-0", "two-0", "x")
 }
 
 // A controller that another plugin has now runs there alone, also when the one that it has left is rolled back to the

@@ -164,7 +164,7 @@ func (h *hosted) putBack(back *generation, failed error) {
 // if it isn't: an older, wider grant never comes back.
 func (h *hosted) asConfigured(old *generation) (*generation, error) {
 	now := h.m.applied.Load()
-	c, err := h.m.loader.rechoose(now, old.choice)
+	c, err := h.m.loader.rechoose(now, old.choice, h.m.roster)
 	if err != nil {
 		return nil, err
 	}
