@@ -24,8 +24,11 @@ import (
 // or not at all, and whose changes come late. Upstream's controller goes through the same world in a bubble of its own,
 // as often as it takes until it comes to what the plugin has come to after each step.
 
-// stepTime is how long a step of such a world is.
+// stepTime is how long a step of such a world is, before all keys are synced once more.
 const stepTime = 15 * time.Minute
+
+// resyncTime is how long a controller has then to sync all keys once more.
+const resyncTime = 2 * time.Minute
 
 // trace is what a controller has come to after each step of a world.
 type trace struct {
@@ -35,16 +38,18 @@ type trace struct {
 
 // traced is what it has come to after one.
 type traced struct {
-	deed    string
-	began   time.Time
-	before  *api.Cluster // as the step began
-	after   *api.Cluster
-	sent    []string          // all writes, as situations of rules have them
-	writes  []string          // what has changed something, but for statuses
-	counts  map[string]int    // such writes by verb and resource
-	errors  []string          // that its syncs have ended with
-	names   map[string]string // that stand for those which were made up so far
-	trouble []string          // what is wrong with the controllers themselves
+	deed   string
+	began  time.Time
+	before *api.Cluster // as the step began
+	after  *api.Cluster
+	// resynced is what it has come to when all keys have been synced once more.
+	resynced *api.Cluster
+	sent     []string          // all writes, as situations of rules have them
+	writes   []string          // what has changed something, but for statuses
+	counts   map[string]int    // such writes by verb and resource
+	errors   []string          // that its syncs have ended with
+	names    map[string]string // that stand for those which were made up so far
+	trouble  []string          // what is wrong with the controllers themselves
 }
 
 // compareHosted plays a world under the host and compares what it comes to with what upstream's controller does.
@@ -136,9 +141,21 @@ func (s *Subject) part(theirs, ours *trace) (int, error) {
 	return len(ours.steps), nil
 }
 
-// ends returns how the clusters differ after a step.
+// ends returns how the clusters differ after a step. The plugin may be woken for more than upstream's controller: then
+// it has done already what that does when it is synced once more.
 func (s *Subject) ends(theirs, ours *traced) (string, error) {
-	return s.atEnd(theirs, ours).unlike(theirs.after, ours.after)
+	a := s.atEnd(theirs, ours)
+	text, err := a.unlike(theirs.resynced, ours.resynced)
+	if text != "" || err != nil {
+		return text, err
+	}
+	if text, err = a.unlike(theirs.after, ours.after); text == "" || err != nil {
+		return "", err
+	}
+	if earlier, err := a.unlike(theirs.resynced, ours.after); earlier == "" || err != nil {
+		return "", err
+	}
+	return text, nil
 }
 
 // atEnd are both controllers' clusters after a step.
@@ -150,9 +167,13 @@ func (s *Subject) atEnd(theirs, ours *traced) *apart {
 
 func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *Difference {
 	a := s.atEnd(theirs, ours)
-	text, err := a.unlike(theirs.after, ours.after)
+	text, err := s.ends(theirs, ours)
 	if err != nil {
 		panic(err) // the registry's own objects
+	}
+	x1, y1 := theirs.after, ours.after
+	if same, err := a.unlike(x1, y1); same == "" && err == nil {
+		x1, y1 = theirs.resynced, ours.resynced
 	}
 	d := &Difference{Subject: s.Controller, Seed: x.seed, Step: step, Deed: theirs.deed, Kind: "end", Text: text,
 		now: theirs.began, late: true, objects: func() []runtime.Object { return a.before }, writes: theirs.sent}
@@ -168,7 +189,7 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 	if theirs.deed != ours.deed {
 		d.Deed += " (upstream's), " + ours.deed + " (the plugin's)"
 	}
-	if d.theirs, d.others, err = a.remain(theirs.after, ours.after); err != nil {
+	if d.theirs, d.others, err = a.remain(x1, y1); err != nil {
 		panic(err)
 	}
 	for _, line := range theirs.writes {
@@ -208,11 +229,13 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		if err = us.settle(); err != nil {
 			break
 		}
-		// The plugin may be woken for more than upstream's controller, and does then what that does at its next sync.
+		time.Sleep(time.Until(us.until))
+		st.after = us.cluster.Clone()
+		us.until = us.until.Add(resyncTime)
 		if err = s.resync(us); err != nil {
 			break
 		}
-		time.Sleep(time.Until(begun.Add(stepTime)))
+		time.Sleep(time.Until(us.until))
 		st.finish(s, us.cluster, us.seen, names)
 		st.errors = append(us.errors, strings.Split(n.Note(slices.Sorted(maps.Keys(us.keys))), "\n")...)
 		tr.steps = append(tr.steps, st)
@@ -227,7 +250,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 // resync has upstream's controller sync all keys that the plugin has.
 func (s *Subject) resync(us *side) error {
 	if us.wake == nil || s.Key != nil {
-		return nil
+		return us.settle()
 	}
 	p, err := s.beside(us.cluster)
 	if err != nil {
@@ -248,7 +271,7 @@ func (st *traced) finish(s *Subject, c *api.Cluster, requests []*api.Request, na
 	s.rename(requests, names)
 	st.names = maps.Clone(names)
 	st.sent = sentBy(requests)
-	st.after, st.counts = c.Clone(), map[string]int{}
+	st.resynced, st.counts = c.Clone(), map[string]int{}
 	for _, q := range requests {
 		if !q.Writes() || q.Err != nil || !q.Changed {
 			continue
@@ -309,6 +332,11 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 			h.Begin()
 		}
 		if err := h.goOn(begun.Add(stepTime)); err != nil {
+			return nil, err
+		}
+		st.after = h.cluster.Clone()
+		h.Resync()
+		if err := h.goOn(begun.Add(stepTime + resyncTime)); err != nil {
 			return nil, err
 		}
 		st.finish(s, h.cluster, h.cluster.Requests, names)

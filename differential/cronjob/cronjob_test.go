@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 	_ "unsafe" // for go:linkname
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -34,7 +33,6 @@ func subject() *differential.Subject {
 		Controller: "cronjob-controller",
 		Plugin:     cronjob.Plugin,
 		Native: func(e *native.Env) (*native.Made, error) {
-			time.Sleep(begin(e.Pick))
 			f := e.Informers.Batch().V1()
 			c, err := upstream.NewControllerV2(e.Context, f.Jobs(), f.CronJobs(), e.Client)
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err

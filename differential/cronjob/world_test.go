@@ -55,6 +55,7 @@ var (
 
 // objects are one or two CronJobs with Jobs that are theirs, could be, were, or aren't.
 func objects(r *world.Rand) []runtime.Object {
+	time.Sleep(begin(r.IntN))
 	r.At(time.Now())
 	var all []runtime.Object
 	for i := range 1 + r.IntN(2) {

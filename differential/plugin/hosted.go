@@ -115,15 +115,20 @@ func (uncounted) Slowed()                                                       
 func (h *Hosted) Begin() {
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop = stop
+	h.Resync()
+	for _, x := range h.hosts {
+		h.runs.Go(func() { x.Run(ctx, 0) })
+	}
+	synctest.Wait()
+}
+
+// Resync has the controllers sync all keys that their caches make.
+func (h *Hosted) Resync() {
 	for _, x := range h.hosts {
 		for _, k := range x.Plugin.Keys() {
 			x.Wake(keyOf(k))
 		}
 	}
-	for _, x := range h.hosts {
-		h.runs.Go(func() { x.Run(ctx, 0) })
-	}
-	synctest.Wait()
 }
 
 // Show shows the controllers a change, and lets them do what they can do before they wait for something.
