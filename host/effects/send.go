@@ -168,8 +168,8 @@ func statusCodeOf(err error) int {
 	return 0
 }
 
-// refuseRevoked refuses to send what a version writes that was turned off, whose rights have changed, or that has failed
-// its trial.
+// refuseRevoked refuses to send what a version writes that was turned off, whose rights have changed, or that has
+// failed its trial.
 func (w *Writer) refuseRevoked(r *apiserver.Request) error {
 	if r.Method != http.MethodGet && w.revoked.Load() {
 		return fmt.Errorf("%s: not sent: this version of plugin %s was turned off or replaced, or its rights have "+

@@ -216,8 +216,8 @@ func (m *manager) takeAway(ctx context.Context, now *applied, chosen []*choice) 
 	return changed
 }
 
-// narrow has a plugin do nothing more that a choice of now may not. A built-in one goes on with the rights of now; another
-// one writes nothing until a version runs that has them, for it has to be compiled.
+// narrow has a plugin do nothing more that a choice of now may not. A built-in one goes on with the rights of now;
+// another one writes nothing until a version runs that has them, for it has to be compiled.
 func (h *hosted) narrow(ctx context.Context, k *config.Configuration, c *choice) (changed bool) {
 	if h.present.Origin == plugins.OriginBuiltin {
 		err := errUnfilled

@@ -101,7 +101,8 @@ func TestNarrowedWhileAnotherModuleIsLoaded(t *testing.T) {
 	w.eventually("the next version runs", func(s *state.Status) bool { return pluginOf(s, "one").Digest == next.digest() })
 }
 
-// A plugin that isn't built in is compiled anew for another grant: until then it writes nothing, and nothing else waits.
+// A plugin that isn't built in is compiled anew for another grant: until then it writes nothing, and nothing else
+// waits.
 func TestNarrowedWhileItIsCompiled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
