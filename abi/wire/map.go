@@ -67,7 +67,9 @@ func (m *Dict[K, V]) Delete(k K) {
 func (m Dict[K, V]) Clone() Dict[K, V] { return append(Dict[K, V](nil), m...) }
 
 // EqualMaps reports whether two maps hold the same, in whatever order.
-func EqualMaps[K ~string, V comparable](a, b Dict[K, V]) bool { return len(a) == len(b) && HoldsAll(a, b) }
+func EqualMaps[K ~string, V comparable](a, b Dict[K, V]) bool {
+	return len(a) == len(b) && HoldsAll(a, b)
+}
 
 // HoldsAll reports whether a map has all entries of another one. Where both are in the same order, as the API server
 // writes them, it takes one walk through them, however long they are.
