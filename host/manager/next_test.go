@@ -292,6 +292,7 @@ func TestStartingNamesWhatIsListed(t *testing.T) {
 	next := w.config.Transport
 	w.config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.URL.Path == "/api/v1/services" {
+			gotConnection(r)
 			select {
 			case <-answer:
 			case <-r.Context().Done():

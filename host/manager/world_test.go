@@ -329,15 +329,20 @@ func (w *world) hold() (held *atomic.Int32, letGo func()) {
 	next := w.config.Transport
 	w.config.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/configmaps") {
-			if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
-				trace.GotConn(httptrace.GotConnInfo{}) // or others would wait for this one's connection
-			}
+			gotConnection(r)
 			held.Add(1)
 			<-over
 		}
 		return next.RoundTrip(r)
 	})
 	return held, sync.OnceFunc(func() { close(over) })
+}
+
+// gotConnection says that a request which is held back has its connection, or others would wait for that.
+func gotConnection(r *http.Request) {
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
