@@ -437,8 +437,14 @@ func (s *side) settle() error {
 			pause++
 		}
 	}
+	if !s.until.IsZero() {
+		return errRestless
+	}
 	return nil
 }
+
+// errRestless is that upstream's controller comes to no rest in a step.
+var errRestless = errors.New("upstream's controller comes to no rest")
 
 // end is when a step that began at a time is over, at the latest.
 func (s *side) end(begun time.Time) time.Time {

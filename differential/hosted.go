@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/windlass-dev/windlass/author/guest/guesttest"
 	"github.com/windlass-dev/windlass/differential/api"
@@ -91,7 +92,11 @@ func (s *Subject) judgeHosted(x *script, plays []*trace, ours *trace, first int)
 		if len(o.trouble) == 0 {
 			continue
 		}
-		d := s.hostedDifference(x, step, &plays[0].steps[step], o)
+		theirs := o // upstream's may have ended earlier
+		if step < len(plays[0].steps) {
+			theirs = &plays[0].steps[step]
+		}
+		d := s.hostedDifference(x, step, theirs, o)
 		d.Kind, d.Text = "host", strings.Join(o.trouble, "\n")
 		d.verdict, d.why = differs, "upstream's controllers have no such trouble"
 		return d, nil
@@ -192,6 +197,14 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 	if d.theirs, d.others, err = a.remain(x1, y1); err != nil {
 		panic(err)
 	}
+	if s.Sum != nil {
+		for c, r := range map[*api.Cluster]*remains{x1: &d.theirs, y1: &d.others} {
+			if r.lines, err = s.Sum(c); err != nil {
+				panic(err) // as above
+			}
+		}
+	}
+
 	for _, line := range theirs.writes {
 		d.past = append(d.past, "upstream's: "+line)
 	}
@@ -241,8 +254,8 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		tr.steps = append(tr.steps, st)
 	}
 	tr.syncs = us.syncs
-	if errors.Is(err, errPanic) {
-		err = nil // the plugin goes on, and there is nothing to compare that with
+	if errors.Is(err, errPanic) || errors.Is(err, errRestless) {
+		err = nil // there is nothing to compare with what the plugin does from here on
 	}
 	return tr, err
 }
@@ -297,6 +310,7 @@ type hosted struct {
 
 // traceHosted takes the plugin through a world, in the present bubble.
 func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
+	utilrand.Seed(int64(x.seed)) // of the names that the host makes up
 	h := &hosted{subject: s, cluster: server.NewCluster(), r: world.NewRand(x.seed + 11), wrote: make(chan struct{}, 1)}
 	indexes, err := s.hostedIndexes()
 	if err != nil {
@@ -408,22 +422,22 @@ func (h *hosted) deliver(n int, initial bool) error {
 	return nil
 }
 
-// Before has a request take a while, or its connection break before anything has come of it.
-func (h *hosted) Before(ctx context.Context) error {
+// Before has a request take a while, a write perhaps so long that nothing comes of it.
+func (h *hosted) Before(ctx context.Context, writes bool) error {
 	d := time.Duration(1 + h.r.IntN(20_000_000))
-	if h.r.One(60) {
+	if writes && h.r.One(60) {
 		d = time.Duration(h.r.IntN(40)) * time.Second
 	}
 	return sleep(ctx, d)
 }
 
-// After has an answer come late, or never.
-func (h *hosted) After(ctx context.Context) error {
+// After has the answer to a write come late, or never.
+func (h *hosted) After(ctx context.Context, writes bool) error {
 	select {
 	case h.wrote <- struct{}{}:
 	default:
 	}
-	if !h.r.One(60) {
+	if !writes || !h.r.One(60) {
 		return nil
 	}
 	return sleep(ctx, time.Duration(h.r.IntN(40))*time.Second)

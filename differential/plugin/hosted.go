@@ -35,8 +35,8 @@ type host struct {
 // Weather is what the API server does to a request of the controllers before it answers it, or afterwards, when it is
 // done.
 type Weather interface {
-	Before(ctx context.Context) error
-	After(ctx context.Context) error
+	Before(ctx context.Context, writes bool) error
+	After(ctx context.Context, writes bool) error
 }
 
 // Host makes controllers of a module that work on a cluster by themselves, once they are begun.
@@ -86,12 +86,13 @@ type transport struct {
 }
 
 func (t transport) RoundTrip(h *http.Request) (*http.Response, error) {
-	if err := t.weather.Before(h.Context()); err != nil {
+	writes := h.Method != http.MethodGet
+	if err := t.weather.Before(h.Context(), writes); err != nil {
 		return nil, err
 	}
 	answer, err := t.RoundTripper.RoundTrip(h)
 	if err == nil {
-		err = t.weather.After(h.Context())
+		err = t.weather.After(h.Context(), writes)
 	}
 	return answer, err
 }
