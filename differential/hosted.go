@@ -214,6 +214,9 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 	for _, line := range ours.writes {
 		d.past = append(d.past, "the plugin: "+line)
 	}
+	for _, line := range ours.errors {
+		d.past = append(d.past, "the plugin's error: "+line)
+	}
 	return d
 }
 
@@ -354,7 +357,7 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 			return nil, err
 		}
 		st.finish(s, h.cluster, h.cluster.Requests, names)
-		st.trouble = h.Trouble()
+		st.trouble, st.errors = h.Trouble(), h.LastErrors()
 		tr.steps = append(tr.steps, st)
 	}
 	return tr, nil

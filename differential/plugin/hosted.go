@@ -91,10 +91,13 @@ func (t transport) RoundTrip(h *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer, err := t.RoundTripper.RoundTrip(h)
-	if err == nil {
-		err = t.weather.After(h.Context(), writes)
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	if err := t.weather.After(h.Context(), writes); err != nil {
+		return nil, err
+	}
+	return answer, nil
 }
 
 // through has a client's requests go through the weather.
@@ -192,6 +195,16 @@ func (h *Hosted) Trouble() (all []string) {
 		}
 	}
 	slices.Sort(all)
+	return all
+}
+
+// LastErrors are what syncs have failed with of late.
+func (h *Hosted) LastErrors() (all []string) {
+	for _, x := range h.hosts {
+		if p := x.LastProblem(); p != nil {
+			all = append(all, fmt.Sprintf("%s %s: %s", p.Time.UTC().Format(time.TimeOnly), p.Key, p.Error))
+		}
+	}
 	return all
 }
 
