@@ -309,6 +309,8 @@ type hosted struct {
 	backlog []api.Change
 	version uint64
 	wrote   chan struct{} // that something may have been
+	// calm is from when on no write hangs in the present step: what its end brings is to be done by then.
+	calm time.Time
 }
 
 // traceHosted takes the plugin through a world, in the present bubble.
@@ -341,7 +343,7 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 			break // as with upstream's
 		}
 		st := traced{deed: a.deed, began: begun, before: h.cluster.Clone()}
-		h.cluster.Requests = nil
+		h.cluster.Requests, h.calm = nil, begun.Add(stepTime-resyncTime)
 		if a.step == 0 {
 			if err := h.deliver(-1, true); err != nil {
 				return nil, err
@@ -428,7 +430,7 @@ func (h *hosted) deliver(n int, initial bool) error {
 // Before has a request take a while, a write perhaps so long that nothing comes of it.
 func (h *hosted) Before(ctx context.Context, writes bool) error {
 	d := time.Duration(1 + h.r.IntN(20_000_000))
-	if writes && h.r.One(60) {
+	if writes && h.r.One(60) && time.Now().Before(h.calm) {
 		d = time.Duration(h.r.IntN(40)) * time.Second
 	}
 	return sleep(ctx, d)
@@ -440,7 +442,7 @@ func (h *hosted) After(ctx context.Context, writes bool) error {
 	case h.wrote <- struct{}{}:
 	default:
 	}
-	if !writes || !h.r.One(60) {
+	if !writes || !h.r.One(60) || !time.Now().Before(h.calm) {
 		return nil
 	}
 	return sleep(ctx, time.Duration(h.r.IntN(40))*time.Second)
