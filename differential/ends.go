@@ -79,9 +79,16 @@ func (a *apart) text(o runtime.Object, names map[string]string) string {
 	if class := a.subject.class(o); class != "" && a.several[class] {
 		return class + "\n"
 	}
-	t := a.subject.normal(anonymous(o.(metav1.Object), text(a.subject.shaped(o))), names)
+	t := anonymous(o.(metav1.Object), text(a.subject.shaped(o)))
+	if names == nil { // the clusters have grown alike
+		return t
+	}
+	t = a.subject.normal(quoted.ReplaceAllString(t, `-*"`), names)
 	return referred.ReplaceAllString(t, `resourceVersion: "*"`)
 }
+
+// quoted is the end of a name that was made up in vain, which an error quotes.
+var quoted = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
 
 // referred is the version of another object: how many writes there were before it is a matter of chance.
 var referred = regexp.MustCompile(`resourceVersion: "\d+"`)
@@ -98,18 +105,12 @@ func (s *Subject) shaped(o runtime.Object) runtime.Object {
 
 // anonymous takes a name that was made up out of a text: which of several objects is left may be a matter of chance.
 func anonymous(m metav1.Object, text string) string {
-	if strings.Contains(text, `"`) { // an error may quote a name that was made up for nothing
-		text = quoted.ReplaceAllString(text, `-*"`)
-	}
 	if base := m.GetGenerateName(); base != "" && strings.HasPrefix(m.GetName(), base) {
 		return replaceName(text, m.GetName(), base+"*")
 	}
 
 	return text
 }
-
-// quoted is the end of a quoted name that was made up.
-var quoted = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
 
 // class names those objects that a controller may take for one another; "" is none.
 func (s *Subject) class(o runtime.Object) string {

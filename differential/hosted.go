@@ -35,6 +35,7 @@ const resyncTime = 2 * time.Minute
 type trace struct {
 	steps []traced
 	syncs int
+	same  int // steps after which one of upstream's controller has come to what the plugin has
 }
 
 // traced is what it has come to after one.
@@ -47,7 +48,6 @@ type traced struct {
 	resynced *api.Cluster
 	sent     []string          // all writes, as situations of rules have them
 	writes   []string          // what has changed something, but for statuses
-	counts   map[string]int    // such writes by verb and resource
 	errors   []string          // that its syncs have ended with
 	names    map[string]string // that stand for those which were made up so far
 	trouble  []string          // what is wrong with the controllers themselves
@@ -64,7 +64,7 @@ func (s *Subject) compareHosted(t *testing.T, server *api.Server, x *script, kno
 
 	syncs = len(ours.steps)
 	var plays []*trace
-	first := 0 // the step that no play has come to like the plugin
+	first := -1 // the step that no play has come to like the plugin
 	for i := range uint64(replays) {
 		var theirs *trace
 		synctest.Test(t, func(*testing.T) { theirs, err = s.traceNative(server, x, i) })
@@ -73,59 +73,65 @@ func (s *Subject) compareHosted(t *testing.T, server *api.Server, x *script, kno
 		}
 		syncs += theirs.syncs
 		plays = append(plays, theirs)
-		at, err := s.part(theirs, ours)
-		if err != nil {
+		if theirs.same, err = s.part(theirs, ours); err != nil {
 			return nil, 0, err
 		}
-		first = max(first, at)
-		if d, err = s.judgeHosted(x, plays, ours, first); d == nil || err != nil || known(d) {
-			return nil, syncs, err
+		if theirs.same <= first {
+			continue
+		}
+		first = theirs.same
+		if d = s.differsHosted(x, theirs, ours); d == nil || known(d) {
+			return nil, syncs, nil
 		}
 	}
-	return d, syncs, nil
+	if d.verdict == "" {
+		err = s.judgeHosted(d, plays, first)
+	}
+	return d, syncs, err
 }
 
-// judgeHosted returns a difference with what upstream's plays show of it; nil if there is none.
-func (s *Subject) judgeHosted(x *script, plays []*trace, ours *trace, first int) (*Difference, error) {
-	for step := range ours.steps[:min(first+1, len(ours.steps))] {
+// differsHosted returns the first difference from one play of upstream's controller; nil if there is none.
+func (s *Subject) differsHosted(x *script, play, ours *trace) *Difference {
+	for step := range ours.steps[:min(play.same+1, len(ours.steps))] {
 		o := &ours.steps[step]
 		if len(o.trouble) == 0 {
 			continue
 		}
 		theirs := o // upstream's may have ended earlier
-		if step < len(plays[0].steps) {
-			theirs = &plays[0].steps[step]
+		if step < len(play.steps) {
+			theirs = &play.steps[step]
 		}
 		d := s.hostedDifference(x, step, theirs, o)
 		d.Kind, d.Text = "host", strings.Join(o.trouble, "\n")
 		d.verdict, d.why = differs, "upstream's controllers have no such trouble"
-		return d, nil
+		return d
 	}
-	if first == len(ours.steps) {
-		return nil, nil
+	if play.same == len(ours.steps) {
+		return nil
 	}
+	return s.hostedDifference(x, play.same, &play.steps[play.same], &ours.steps[play.same])
+}
 
+// judgeHosted says of a difference at a step what plays of upstream's controller show of it.
+func (s *Subject) judgeHosted(d *Difference, plays []*trace, first int) error {
 	var there []*traced // what upstream's came to at that step where it had come to the same before
 	for _, p := range plays {
-		if at, err := s.part(p, ours); err != nil {
-			return nil, err
-		} else if at == first {
+		if p.same == first {
 			there = append(there, &p.steps[first])
 		}
 	}
-	d := s.hostedDifference(x, first, there[0], &ours.steps[first])
 	d.verdict, d.why = differs, fmt.Sprintf("upstream's %d plays come to one end", len(there))
 	for _, other := range there[1:] {
 		text, err := s.ends(there[0], other)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if text != "" {
 			d.verdict, d.why = undecided, fmt.Sprintf("upstream's %d plays come to several ends", len(there))
 			break
 		}
 	}
-	return d, nil
+	return nil
 }
 
 // part returns the first step after which two traces have come to other ends. Where what happens in a step is about
@@ -287,12 +293,11 @@ func (st *traced) finish(s *Subject, c *api.Cluster, requests []*api.Request, na
 	s.rename(requests, names)
 	st.names = maps.Clone(names)
 	st.sent = sentBy(requests)
-	st.resynced, st.counts = c.Clone(), map[string]int{}
+	st.resynced = c.Clone()
 	for _, q := range requests {
 		if !q.Writes() || q.Err != nil || !q.Changed {
 			continue
 		}
-		st.counts[nameless(q)]++
 		if q.Subresource != "status" {
 			st.writes = append(st.writes, s.line(q))
 		}
@@ -303,7 +308,6 @@ func (st *traced) finish(s *Subject, c *api.Cluster, requests []*api.Request, na
 type hosted struct {
 	*plugin.Hosted
 
-	subject *Subject
 	cluster *api.Cluster
 	r       *world.Rand
 	backlog []api.Change
@@ -316,7 +320,7 @@ type hosted struct {
 // traceHosted takes the plugin through a world, in the present bubble.
 func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 	utilrand.Seed(int64(x.seed)) // of the names that the host makes up
-	h := &hosted{subject: s, cluster: server.NewCluster(), r: world.NewRand(x.seed + 11), wrote: make(chan struct{}, 1)}
+	h := &hosted{cluster: server.NewCluster(), r: world.NewRand(x.seed + 11), wrote: make(chan struct{}, 1)}
 	indexes, err := s.hostedIndexes()
 	if err != nil {
 		return nil, err
@@ -345,7 +349,10 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 		st := traced{deed: a.deed, began: begun, before: h.cluster.Clone()}
 		h.cluster.Requests, h.calm = nil, begun.Add(stepTime-resyncTime)
 		if a.step == 0 {
-			if err := h.deliver(-1, true); err != nil {
+			if err := h.take(); err != nil {
+				return nil, err
+			}
+			if err := h.deliver(len(h.backlog), true); err != nil {
 				return nil, err
 			}
 			h.Begin()
@@ -371,9 +378,7 @@ func (s *Subject) hostedIndexes() ([]int32, error) {
 	if err != nil || s.Apart {
 		return all, err
 	}
-	return slices.DeleteFunc(all, func(i int32) bool {
-		return i != all[0] && len(s.Plugin.Manifest().Controllers[i].Writes) > 0 // it has worlds of its own
-	}), nil
+	return append(all[:1:1], s.wakers(all)...), nil
 }
 
 // goOn shows the controllers what they and others write, some of it late, until a time.
@@ -407,14 +412,8 @@ func (h *hosted) take() error {
 	return err
 }
 
-// deliver shows some changes; all, if there are less than none to show.
+// deliver shows the first changes of the backlog.
 func (h *hosted) deliver(n int, initial bool) error {
-	if n < 0 {
-		if err := h.take(); err != nil {
-			return err
-		}
-		n = len(h.backlog)
-	}
 	for i := range h.backlog[:n] {
 		c := &h.backlog[i]
 		if err := h.Show(c, initial); err != nil {

@@ -128,10 +128,7 @@ func (s *Subject) beside(c *api.Cluster) (*plugin.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range indexes[1:] {
-		if len(s.Plugin.Manifest().Controllers[i].Writes) > 0 {
-			continue // it has worlds of its own
-		}
+	for _, i := range s.wakers(indexes) {
 		w, err := plugin.New(guesttest.Native(s.Plugin), i, s.settings(), c)
 		if err != nil {
 			p.Close()

@@ -266,6 +266,13 @@ func (s *Subject) indexes() ([]int32, error) {
 	return all, err
 }
 
+// wakers are those of a controller's parts that do nothing but wake it; the others have worlds of their own.
+func (s *Subject) wakers(indexes []int32) []int32 {
+	return slices.DeleteFunc(slices.Clone(indexes[1:]), func(i int32) bool {
+		return len(s.Plugin.Manifest().Controllers[i].Writes) > 0
+	})
+}
+
 // settings are the plugin's, with their defaults.
 func (s *Subject) settings() *abi.Settings {
 	m := s.Plugin.Manifest()

@@ -172,14 +172,6 @@ func (h *Hosted) Reached(version uint64) {
 	synctest.Wait()
 }
 
-// Events are what the controllers have told of.
-func (h *Hosted) Events() (all []string) {
-	for _, x := range h.hosts {
-		all = append(all, x.events...)
-	}
-	return all
-}
-
 // Trouble says what is wrong with the controllers themselves, where something is: a key fails its sandbox, or too many
 // do.
 func (h *Hosted) Trouble() (all []string) {
@@ -206,11 +198,6 @@ func (h *Hosted) LastErrors() (all []string) {
 		}
 	}
 	return all
-}
-
-// Syncing reports whether a sync is on its way.
-func (h *Hosted) Syncing() bool {
-	return slices.ContainsFunc(h.hosts, func(x *host) bool { return x.Syncing() > 0 })
 }
 
 // Close ends the controllers.

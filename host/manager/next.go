@@ -57,20 +57,8 @@ func (h *hosted) openBeside(k *config.Configuration, c *choice) {
 	n := &next{generation: &generation{choice: c}, opening: true, since: time.Now(), drop: cancel}
 	h.setNext(n)
 	klog.V(1).InfoS("The plugin's next version is being loaded", "plugin", h.name, "next", shortDigest(c.Digest))
-	h.m.slots.Go(func() {
-		defer cancel()
-		var g *generation
-		err := h.m.whenFewAreLoading(ctx, func() (err error) {
-			g, err = h.m.loader.open(ctx, k, c, h.limits)
-			return err
-		})
-
-		h.m.changing.Lock()
-		defer h.m.changing.Unlock()
-		if h.next != n || h.m.closed {
-			closeUnused(g, err)
-			return
-		}
+	h.loadBeside(ctx, k, c, h.limits, func() bool { return h.next == n }, func(g *generation, err error) {
+		cancel()
 		h.setNext(nil)
 		if err == nil {
 			err = h.makeVersions(h.m.applied.Load().config, g, false)
@@ -81,6 +69,26 @@ func (h *hosted) openBeside(k *config.Configuration, c *choice) {
 			return
 		}
 		h.take(g)
+	})
+}
+
+// loadBeside loads a module as soon as not too many others are loaded, while what runs runs on. then is called with
+// what has come of it, by a holder of changing, unless it isn't wanted any more.
+func (h *hosted) loadBeside(ctx context.Context, k *config.Configuration, c *choice, bounds *limits, wanted func() bool,
+	then func(*generation, error)) {
+	h.m.slots.Go(func() {
+		var g *generation
+		err := h.m.whenFewAreLoading(ctx, func() (err error) {
+			g, err = h.m.loader.open(ctx, k, c, bounds)
+			return err
+		})
+		h.m.changing.Lock()
+		defer h.m.changing.Unlock()
+		if !wanted() || h.m.closed {
+			closeUnused(g, err)
+			return
+		}
+		then(g, err)
 	})
 }
 

@@ -228,16 +228,17 @@ func (h *hosted) narrow(ctx context.Context, k *config.Configuration, c *choice)
 			changed, _ = h.adapt(ctx, k, c) // what is wrong is told when it is exchanged
 		}
 	}
+	return h.revokeWider(k, c) || changed
+}
+
+// revokeWider has a plugin write nothing more if it may more than a choice of now may.
+func (h *hosted) revokeWider(k *config.Configuration, c *choice) (revoked bool) {
 	if !h.narrows(k, c) || h.present.revoked {
-		return changed
-	}
-	for _, g := range h.loadedOnes() {
-		if g.rights != c.rights {
-			g.revoke()
-		}
+		return false
 	}
 	klog.InfoS("Plugin writes nothing until a version runs that has the rights of now", "plugin", h.name, "digest",
 		shortDigest(h.present.Digest))
+	h.revokeOthers(c.rights)
 	return true
 }
 
@@ -331,11 +332,7 @@ func (h *hosted) adapt(ctx context.Context, k *config.Configuration, c *choice) 
 	if h.present.rights != c.rights {
 		try(withRights(k, h.present.settings))
 	}
-	if h.narrows(k, c) && !h.present.revoked {
-		klog.InfoS("Plugin writes nothing until a version runs that has the rights of now", "plugin", h.name, "digest",
-			shortDigest(h.present.Digest))
-		h.present.revoke()
-	}
+	h.revokeWider(k, c)
 	return changed, err
 }
 

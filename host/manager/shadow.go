@@ -58,18 +58,8 @@ func (h *hosted) applyShadow(ctx context.Context, k *config.Configuration) error
 
 	h.removeShadow()
 	h.shadowing = print
-	h.m.slots.Go(func() {
-		var g *generation
-		err := h.m.whenFewAreLoading(h.m.work, func() (err error) {
-			g, err = h.m.loader.open(h.m.work, k, c, h.limits.ofShadow())
-			return err
-		})
-		h.m.changing.Lock()
-		defer h.m.changing.Unlock()
-		if h.shadowing != print || h.m.closed {
-			closeUnused(g, err)
-			return
-		}
+	wanted := func() bool { return h.shadowing == print }
+	h.loadBeside(h.m.work, k, c, h.limits.ofShadow(), wanted, func(g *generation, err error) {
 		h.shadowing = ""
 		if err == nil {
 			err = h.makeShadow(h.m.applied.Load().config, c, g)

@@ -46,11 +46,7 @@ func (h *hosted) replace(next *generation) {
 		before, t = was, &trial{left: trialSyncs, over: make(chan error, 1)}
 	}
 
-	for _, g := range h.loadedOnes() { // under other rights nothing more is written, whoever waits for syncs in flight
-		if g.rights != next.rights {
-			g.revoke()
-		}
-	}
+	h.revokeOthers(next.rights)
 	h.switchTo(next, t, before)
 	if same {
 		klog.InfoS("Plugin has another configuration", "plugin", h.name, "digest", shortDigest(next.Digest))
@@ -74,6 +70,15 @@ func (g *generation) revoke() {
 	g.revoked = true
 	for _, v := range g.versions {
 		v.Writer.Revoke()
+	}
+}
+
+// revokeOthers has nothing more be written under other rights, whoever waits for syncs in flight.
+func (h *hosted) revokeOthers(rights string) {
+	for _, g := range h.loadedOnes() {
+		if g.rights != rights {
+			g.revoke()
+		}
 	}
 }
 
