@@ -97,6 +97,7 @@ func (h *hosted) loadBeside(ctx context.Context, k *config.Configuration, c *cho
 func (h *hosted) take(g *generation) {
 	if !g.isFilled(h.m.stores) {
 		h.await(&next{generation: g, take: func() { h.replace(g) }})
+		h.m.lookSoon() // meanwhile what runs is configured anew
 		return
 	}
 	h.replace(g)

@@ -296,9 +296,9 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 	for _, s := range h.slots.all() {
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
-	waited := h.next
 	changed, err := h.exchange(ctx, k, c, true)
-	if err != nil || h.next != nil && h.next != waited {
+	// while another module is being loaded, what runs stays as it is: soon nobody needs it
+	if n := h.next; err != nil || n != nil && !n.opening && !n.back {
 		adapted, failed := h.adapt(ctx, k, c)
 		changed = changed || adapted
 		if err != nil {
