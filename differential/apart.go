@@ -404,6 +404,9 @@ func (s *side) settle() error {
 	s.writes, s.before = nil, s.measured()
 	begun := time.Now()
 	for rounds, pause := 0, 0; rounds < roundsMost; rounds++ {
+		if s.isOver() {
+			return nil
+		}
 		if err := s.take(); err != nil {
 			return err
 		}
@@ -433,7 +436,11 @@ func (s *side) settle() error {
 			}
 			time.Sleep(time.Until(at))
 		default:
-			time.Sleep(pauses[pause])
+			p := pauses[pause]
+			if !s.until.IsZero() {
+				p = min(p, time.Until(s.until))
+			}
+			time.Sleep(p)
 			pause++
 		}
 	}
@@ -442,6 +449,9 @@ func (s *side) settle() error {
 	}
 	return nil
 }
+
+// isOver reports whether it is time for what comes after a step, whatever is left to be done.
+func (s *side) isOver() bool { return !s.until.IsZero() && !time.Now().Before(s.until) }
 
 // errRestless is that upstream's controller comes to no rest in a step.
 var errRestless = errors.New("upstream's controller comes to no rest")

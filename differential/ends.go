@@ -83,12 +83,18 @@ func (a *apart) text(o runtime.Object, names map[string]string) string {
 	if names == nil { // the clusters have grown alike
 		return t
 	}
+	if a.subject.hosted {
+		t = turned.ReplaceAllString(t, "lastTransitionTime: <a time>")
+	}
 	t = a.subject.normal(quoted.ReplaceAllString(t, `-*"`), names)
 	return referred.ReplaceAllString(t, `resourceVersion: "*"`)
 }
 
 // quoted is the end of a name that was made up in vain, which an error quotes.
 var quoted = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
+
+// turned is when a condition became what it is: under the host one turns and turns back where a request hangs.
+var turned = regexp.MustCompile(`lastTransitionTime: "[^"]+"`)
 
 // referred is the version of another object: how many writes there were before it is a matter of chance.
 var referred = regexp.MustCompile(`resourceVersion: "\d+"`)

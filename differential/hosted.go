@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -25,11 +27,16 @@ import (
 // or not at all, and whose changes come late. Upstream's controller goes through the same world in a bubble of its own,
 // as often as it takes until it comes to what the plugin has come to after each step.
 
-// stepTime is how long a step of such a world is, before all keys are synced once more.
-const stepTime = 15 * time.Minute
+// stepTime is how long a step of such a world is, before all keys are synced anew. It is no round number: what is
+// due at a full minute isn't about to be done when a step ends.
+const stepTime = 15*time.Minute + 37123*time.Millisecond
 
-// resyncTime is how long a controller has then to sync all keys once more.
-const resyncTime = 2 * time.Minute
+// resyncs is how often all keys are synced then, for what one sync makes the next may have to look at, and resyncTime
+// how long a controller has for each time.
+const (
+	resyncs    = 2
+	resyncTime = time.Minute
+)
 
 // trace is what a controller has come to after each step of a world.
 type trace struct {
@@ -171,7 +178,7 @@ func (s *Subject) ends(theirs, ours *traced) (string, error) {
 
 // atEnd are both controllers' clusters after a step.
 func (s *Subject) atEnd(theirs, ours *traced) *apart {
-	return &apart{subject: s, before: objectsOf(theirs.before),
+	return &apart{subject: s, before: objectsOf(ours.before),
 		sides: [2]*side{{cluster: theirs.after}, {cluster: ours.after}},
 		names: [2]map[string]string{theirs.names, ours.names}}
 }
@@ -187,7 +194,7 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 		x1, y1 = theirs.resynced, ours.resynced
 	}
 	d := &Difference{Subject: s.Controller, Seed: x.seed, Step: step, Deed: theirs.deed, Kind: "end", Text: text,
-		now: theirs.began, late: true, objects: func() []runtime.Object { return a.before }, writes: theirs.sent}
+		now: theirs.began, late: true, rested: true, objects: func() []runtime.Object { return a.before }, writes: theirs.sent}
 
 	if f := s.forever(x); f != nil {
 		d.Deed += ", " + f.String()
@@ -237,6 +244,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 
 	us := a.sides[0]
 	us.cluster.ByAge = true
+	us.cluster.Latency = func(h *http.Request) time.Duration { return latency(h, salt) }
 	tr, names := &trace{}, map[string]string{}
 	err = a.populate(us)
 	for ; err == nil && a.step <= x.steps; a.step++ {
@@ -253,11 +261,15 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		}
 		time.Sleep(time.Until(us.until))
 		st.after = us.cluster.Clone()
-		us.until = us.until.Add(resyncTime)
-		if err = s.resync(us); err != nil {
+		for range resyncs {
+			us.until = us.until.Add(resyncTime)
+			if err = errors.Join(err, s.resync(us)); err == nil {
+				time.Sleep(time.Until(us.until))
+			}
+		}
+		if err != nil {
 			break
 		}
-		time.Sleep(time.Until(us.until))
 		st.finish(s, us.cluster, us.seen, names)
 		st.errors = append(us.errors, strings.Split(n.Note(slices.Sorted(maps.Keys(us.keys))), "\n")...)
 		tr.steps = append(tr.steps, st)
@@ -267,6 +279,14 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		err = nil // there is nothing to compare with what the plugin does from here on
 	}
 	return tr, err
+}
+
+// latency is up to a fiftieth of a second: which of several requests side by side comes first is chance, but the same
+// each time.
+func latency(h *http.Request, salt uint64) time.Duration {
+	x := fnv.New64a()
+	fmt.Fprint(x, salt, time.Now().UnixNano(), h.Method, h.URL.Path)
+	return time.Duration(x.Sum64() % uint64(20*time.Millisecond))
 }
 
 // resync has upstream's controller sync all keys that the plugin has.
@@ -347,7 +367,7 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 			break // as with upstream's
 		}
 		st := traced{deed: a.deed, began: begun, before: h.cluster.Clone()}
-		h.cluster.Requests, h.calm = nil, begun.Add(stepTime-resyncTime)
+		h.cluster.Requests, h.calm = nil, begun.Add(stepTime-resyncs*resyncTime)
 		if a.step == 0 {
 			if err := h.take(); err != nil {
 				return nil, err
@@ -361,9 +381,11 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 			return nil, err
 		}
 		st.after = h.cluster.Clone()
-		h.Resync()
-		if err := h.goOn(begun.Add(stepTime + resyncTime)); err != nil {
-			return nil, err
+		for i := range resyncs {
+			h.Resync()
+			if err := h.goOn(begun.Add(stepTime + time.Duration(i+1)*resyncTime)); err != nil {
+				return nil, err
+			}
 		}
 		st.finish(s, h.cluster, h.cluster.Requests, names)
 		st.trouble, st.errors = h.Trouble(), h.LastErrors()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -82,6 +83,9 @@ type face struct{ c *Cluster }
 // RoundTrip answers a request.
 func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f := face{l()}
+	if f.c.Latency != nil {
+		time.Sleep(f.c.Latency(h))
+	}
 	if answer, ok := f.c.aggregated(h); ok {
 		return text(h, answer), nil
 	}

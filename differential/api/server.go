@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -95,6 +97,8 @@ type Cluster struct {
 	// ByAge has List return objects whose names were made up in the order in which they were made: a controller that goes
 	// its own way makes up other names.
 	ByAge bool
+	// Latency, where set, is how long a request is on its way.
+	Latency func(*http.Request) time.Duration
 }
 
 // NewCluster returns a cluster in which nothing is.
