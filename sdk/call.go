@@ -17,7 +17,8 @@ type Call struct {
 	controller *Controller
 	decoded    []any // per view, a slice of its objects
 	answer     abi.SyncResponse
-	err        error // of a view that couldn't be read: the sync fails whatever it answers
+	room       *[]byte // for the objects of effects that are performed, one call after the other; nil: each has its own
+	err        error   // of a view that couldn't be read: the sync fails whatever it answers
 }
 
 // Name is the name of the key's object, or the group's value.
@@ -61,7 +62,7 @@ func (c *Call) After(d time.Duration) error {
 // tries the key again.
 func (c *Call) Add(effects ...Effect) {
 	for i := range effects {
-		c.answer.Effects = append(c.answer.Effects, effects[i].encode())
+		c.answer.Effects = append(c.answer.Effects, effects[i].encode(nil))
 	}
 }
 
@@ -78,10 +79,13 @@ func (c *Call) Moment() Moment { return Moment(c.performs + 1) }
 func (c *Call) DoAll(effects ...Effect) ([]abi.Outcome, error) {
 	r := abi.PerformRequest{Effects: make([]abi.Effect, len(effects))}
 	for i := range effects {
-		r.Effects[i] = effects[i].encode()
+		r.Effects[i] = effects[i].encode(c.room)
 	}
 	c.performs++
 	a, err := c.perform(&r)
+	if c.room != nil {
+		*c.room = (*c.room)[:0] // the host has read it
+	}
 	if err != nil {
 		c.recordError(err)
 		return make([]abi.Outcome, len(effects)), err
@@ -168,8 +172,13 @@ func (c *Call) recordError(err error) {
 // Run runs a controller's sync natively, for tests and twins in benchmarks.
 func Run(p *Plugin, r *abi.SyncRequest, s *Settings,
 	perform func(*abi.PerformRequest) (*abi.PerformResponse, error)) *abi.SyncResponse {
+	return run(p, r, s, perform, nil)
+}
+
+func run(p *Plugin, r *abi.SyncRequest, s *Settings,
+	perform func(*abi.PerformRequest) (*abi.PerformResponse, error), room *[]byte) *abi.SyncResponse {
 	k := p.Controllers[r.Controller]
-	c := &Call{request: r, settings: s, perform: perform, controller: k, decoded: make([]any, len(k.Reads))}
+	c := &Call{request: r, settings: s, perform: perform, controller: k, decoded: make([]any, len(k.Reads)), room: room}
 	c.answer.KeepState = true
 	err := k.Sync(c)
 	if c.err != nil {

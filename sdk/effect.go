@@ -133,10 +133,10 @@ func newGroup(mode abi.GroupMode, members []Effect) Effect {
 	return Effect{Effect: &abi.Effect{Kind: abi.EffectGroup, Mode: mode}, members: members}
 }
 
-func (e *Effect) encode() abi.Effect {
+func (e *Effect) encode(room *[]byte) abi.Effect {
 	x := *e.Effect
 	for i := range e.members {
-		x.Members = append(x.Members, e.members[i].encode())
+		x.Members = append(x.Members, e.members[i].encode(room))
 	}
 	if e.object == nil {
 		return x
@@ -154,9 +154,19 @@ func (e *Effect) encode() abi.Effect {
 	}
 	switch x.Kind {
 	case abi.EffectCreate, abi.EffectUpdate, abi.EffectApply, abi.EffectReview:
-		x.Object = resource.Append(nil, e.object)
+		x.Object = encodeObject(room, e.object)
 	}
 	return x
+}
+
+// encodeObject encodes an object, in room if there is any.
+func encodeObject(room *[]byte, o Object) []byte {
+	if room == nil {
+		return resource.Append(nil, o)
+	}
+	from := len(*room)
+	*room = resource.Append(*room, o)
+	return (*room)[from:len(*room):len(*room)]
 }
 
 // applyOutcome puts an outcome's answer into the effect's object and returns its failure.

@@ -22,6 +22,9 @@ var (
 	message  []byte // the buffer that the host asked for last
 	manifest []byte
 	settings abi.Settings
+	// Nothing is freed during a sync (the host takes back all memory after it), so that what performs are sent in is used
+	// again.
+	objects, asked []byte
 )
 
 // Serve has the module serve the plugin: call it in an init function of the main package.
@@ -69,12 +72,12 @@ func sync() int64 {
 		return returnBytes(abi.AppendResponse(nil,
 			&abi.SyncResponse{Error: "the request can't be read: " + err.Error(), KeepState: true}))
 	}
-	return returnBytes(abi.AppendResponse(nil, Run(served, &r, &settings, perform)))
+	return returnBytes(abi.AppendResponse(nil, run(served, &r, &settings, perform, &objects)))
 }
 
 func perform(r *abi.PerformRequest) (*abi.PerformResponse, error) {
-	b := abi.AppendPerform(nil, r)
-	n := hostPerform(unsafe.Pointer(unsafe.SliceData(b)), int32(len(b)))
+	asked = abi.AppendPerform(asked[:0], r)
+	n := hostPerform(unsafe.Pointer(unsafe.SliceData(asked)), int32(len(asked)))
 	out := make([]byte, n)
 	hostOutcome(unsafe.Pointer(unsafe.SliceData(out)))
 	var a abi.PerformResponse

@@ -138,8 +138,9 @@ func mirror(c *sdk.Call, e *corev1.Endpoints) error {
 	}
 
 	var t totals
+	described := &mirroredEndpoints{e, labels(e), annotations(e)}
 	for i := range groups {
-		groups[i].reconcile(&p, &t, e, int(most))
+		groups[i].reconcile(&p, &t, described, int(most))
 	}
 	t.observe(c)
 	t.record(c)

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// newRequest returns the sync of Endpoints with so many subsets, each with an address and a port of its own.
-func newRequest(subsets int) *abi.SyncRequest {
+// newEndpoints returns Endpoints with so many subsets, each with an address and a port of its own.
+func newEndpoints(subsets int) *corev1.Endpoints {
 	e := &corev1.Endpoints{}
 	e.Namespace, e.Name, e.UID = "default", "web", "u1"
 	for i := range subsets {
@@ -20,6 +21,10 @@ func newRequest(subsets int) *abi.SyncRequest {
 				Protocol: corev1.ProtocolTCP}},
 		})
 	}
+	return e
+}
+
+func newRequest(e *corev1.Endpoints) *abi.SyncRequest {
 	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "default", Name: "web"}, Now: 1e18, Views: make([]abi.ViewData, 3)}
 	module.Put(r, 0, e)
 	r.Views[1].Count = 1
@@ -32,7 +37,7 @@ func TestManySubsets(t *testing.T) {
 	m := module.Open(t, Plugin)
 	var took []int64
 	for _, n := range []int{1250, 2500, 5000} {
-		a, stats := m.Measure(t, newRequest(n), module.Succeed)
+		a, stats := m.Measure(t, newRequest(newEndpoints(n)), module.Succeed)
 		if a.Error != "" || stats.Performs != n {
 			t.Errorf("%d subsets: %d performs, error %q", n, stats.Performs, a.Error)
 		}
@@ -40,6 +45,29 @@ func TestManySubsets(t *testing.T) {
 	}
 	if took[1] > 5*took[0]/2 || took[2] > 5*took[1]/2 {
 		t.Errorf("1,250, 2,500 and 5,000 subsets took %d units of fuel: more than in proportion", took)
+	}
+	t.Log(took)
+}
+
+// Each slice has all labels and annotations of the Endpoints, which may have thousands: however many slices are written,
+// what they are sent in is used again.
+func TestManyLabels(t *testing.T) {
+	m := module.Open(t, Plugin)
+	var took []int64
+	for _, subsets := range []int{1, 64} {
+		e := newEndpoints(subsets)
+		for i := range 5000 {
+			e.Labels = append(e.Labels, wire.KV{Key: fmt.Sprintf("label-%04d", i), Value: "value"})
+			e.Annotations = append(e.Annotations, wire.KV{Key: fmt.Sprintf("note-%04d", i), Value: "value"})
+		}
+		a, stats := m.Measure(t, newRequest(e), module.Succeed)
+		if a.Error != "" || stats.Performs != subsets {
+			t.Errorf("%d subsets: %d performs, error %q", subsets, stats.Performs, a.Error)
+		}
+		took = append(took, stats.Memory)
+	}
+	if took[1] > 4*took[0] {
+		t.Errorf("one slice and 64 took %d bytes of memory: what the first was sent in isn't used again", took)
 	}
 	t.Log(took)
 }

@@ -11,7 +11,7 @@ import (
 
 // reconcile plans what is to become of the group's slices: there is one, as it should be, or none where there are no
 // endpoints.
-func (g *portGroup) reconcile(p *plan, t *totals, e *corev1.Endpoints, most int) {
+func (g *portGroup) reconcile(p *plan, t *totals, e *mirroredEndpoints, most int) {
 	t.endpoints += len(g.wanted)
 	t.ideal += (len(g.wanted) + most - 1) / most
 	if len(g.wanted) == 0 {
@@ -79,7 +79,7 @@ func sameTarget(a, b *corev1.ObjectReference) bool {
 
 // describes reports whether a slice has the labels and annotations of the Endpoints, and these as an owner, but not
 // earlier ones of their name.
-func describes(s *discoveryv1.EndpointSlice, e *corev1.Endpoints) bool {
+func describes(s *discoveryv1.EndpointSlice, e *mirroredEndpoints) bool {
 	owned := false
 	for i := range s.OwnerReferences {
 		o := &s.OwnerReferences[i]
@@ -89,7 +89,7 @@ func describes(s *discoveryv1.EndpointSlice, e *corev1.Endpoints) bool {
 			return false
 		}
 	}
-	return owned && sameMap(s.Labels, labels(e)) && sameMap(s.Annotations, annotations(e))
+	return owned && sameMap(s.Labels, e.labels) && sameMap(s.Annotations, e.annotations)
 }
 
 func sameMap(a, b metav1.StringMap) bool {
@@ -102,6 +102,14 @@ func sameMap(a, b metav1.StringMap) bool {
 		}
 	}
 	return true
+}
+
+// mirroredEndpoints are Endpoints with the labels and annotations that each of their slices has: there may be many of
+// both.
+type mirroredEndpoints struct {
+	*corev1.Endpoints
+
+	labels, annotations metav1.StringMap
 }
 
 // labels are those of the Endpoints, with two of a slice's own.
@@ -121,9 +129,9 @@ func annotations(e *corev1.Endpoints) metav1.StringMap {
 }
 
 // fill has a slice say what the group's should.
-func (g *portGroup) fill(s *discoveryv1.EndpointSlice, e *corev1.Endpoints) *discoveryv1.EndpointSlice {
-	s.Labels, s.Annotations = labels(e), annotations(e)
-	s.OwnerReferences = []metav1.OwnerReference{owner.Ref(e)}
+func (g *portGroup) fill(s *discoveryv1.EndpointSlice, e *mirroredEndpoints) *discoveryv1.EndpointSlice {
+	s.Labels, s.Annotations = e.labels, e.annotations
+	s.OwnerReferences = []metav1.OwnerReference{owner.Ref(e.Endpoints)}
 	s.AddressType, s.Ports = g.addressType, g.ports
 	s.Endpoints = make([]discoveryv1.Endpoint, len(g.wanted))
 	for i := range g.wanted {
