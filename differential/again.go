@@ -105,10 +105,10 @@ func digest(c *api.Cluster) uint64 {
 	return h.Sum64()
 }
 
-// changesOf returns how often a cluster was changed, by verb and resource.
-func changesOf(c *api.Cluster) map[string]int {
+// changesOf returns how often requests have changed something, by verb and resource.
+func changesOf(requests []*api.Request) map[string]int {
 	n := map[string]int{}
-	for _, q := range c.Requests {
+	for _, q := range requests {
 		if q.Writes() && q.Err == nil && q.Changed {
 			n[nameless(q)]++
 		}

@@ -1,12 +1,8 @@
 package differential
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,12 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
 
-	"github.com/windlass-dev/windlass/author/guest/guesttest"
 	"github.com/windlass-dev/windlass/differential/api"
-	"github.com/windlass-dev/windlass/differential/plugin"
-	"github.com/windlass-dev/windlass/differential/world"
 )
 
 // In a share of the worlds the host takes part: the plugin works by itself under host/controller, with its queues,
@@ -38,6 +30,9 @@ const (
 	resyncTime = time.Minute
 )
 
+// calmFrom is from when on no write hangs in a step that began at a time: what its end brings is to be done by then.
+func calmFrom(begun time.Time) time.Time { return begun.Add(stepTime - resyncs*resyncTime) }
+
 // trace is what a controller has come to after each step of a world.
 type trace struct {
 	steps []traced
@@ -47,17 +42,17 @@ type trace struct {
 
 // traced is what it has come to after one.
 type traced struct {
-	deed   string
-	began  time.Time
-	before *api.Cluster // as the step began
-	after  *api.Cluster
-	// resynced is what it has come to when all keys have been synced once more.
-	resynced *api.Cluster
-	sent     []string          // all writes, as situations of rules have them
-	writes   []string          // what has changed something, but for statuses
-	errors   []string          // that its syncs have ended with
-	names    map[string]string // that stand for those which were made up so far
-	trouble  []string          // what is wrong with the controllers themselves
+	deed     string
+	began    time.Time
+	before   *api.Cluster // as the step began
+	after    *api.Cluster
+	resynced [resyncs]*api.Cluster // when all keys have been synced anew, after each time
+	sent     []string              // all writes, as situations of rules have them
+	changes  map[string]int        // how often what has changed something, by verb and resource
+	writes   []string              // what has changed something, but for statuses
+	errors   []string              // that its syncs have ended with
+	names    map[string]string     // that stand for those which were made up so far
+	trouble  []string              // what is wrong with the controllers themselves
 }
 
 // compareHosted plays a world under the host and compares what it comes to with what upstream's controller does.
@@ -72,6 +67,7 @@ func (s *Subject) compareHosted(t *testing.T, server *api.Server, x *script, kno
 	syncs = len(ours.steps)
 	var plays []*trace
 	first := -1 // the step that no play has come to like the plugin
+	most := changesMost{}
 	for i := range uint64(replays) {
 		var theirs *trace
 		synctest.Test(t, func(*testing.T) { theirs, err = s.traceNative(server, x, i) })
@@ -83,11 +79,16 @@ func (s *Subject) compareHosted(t *testing.T, server *api.Server, x *script, kno
 		if theirs.same, err = s.part(theirs, ours); err != nil {
 			return nil, 0, err
 		}
-		if theirs.same <= first {
+		if theirs.same <= first && theirs.same < len(ours.steps) {
 			continue
 		}
 		first = theirs.same
-		if d = s.differsHosted(x, theirs, ours); d == nil || known(d) {
+		d = s.differsHosted(x, theirs, ours)
+		if d == nil { // they have come to the same
+			most.add(theirs)
+			d = s.writesMore(x, theirs, ours, most)
+		}
+		if d == nil || known(d) {
 			return nil, syncs, nil
 		}
 	}
@@ -117,6 +118,41 @@ func (s *Subject) differsHosted(x *script, play, ours *trace) *Difference {
 		return nil
 	}
 	return s.hostedDifference(x, play.same, &play.steps[play.same], &ours.steps[play.same])
+}
+
+// changesMost is how often plays of upstream's controller have changed something at most, by step, verb and resource.
+type changesMost map[string]int
+
+func (m changesMost) add(play *trace) {
+	for step := range play.steps {
+		for what, n := range play.steps[step].changes {
+			key := fmt.Sprint(step, " ", what)
+			m[key] = max(m[key], n)
+		}
+	}
+}
+
+// writesMore returns the first step in which the plugin has changed something far more often than any play of
+// upstream's controller that came to the same. A few times more may be chance: changes come to each at other times.
+func (s *Subject) writesMore(x *script, play, ours *trace, most changesMost) *Difference {
+	for step := range ours.steps[:min(len(play.steps), len(ours.steps))] {
+		o := &ours.steps[step]
+		var more, lines []string
+		for _, what := range slices.Sorted(maps.Keys(o.changes)) {
+			if n, m := o.changes[what], most[fmt.Sprint(step, " ", what)]; n > 2*m+2 {
+				lines = append(lines, what)
+				more = append(more, fmt.Sprintf("%s: %d times, upstream's %d at most", what, n, m))
+			}
+		}
+		if len(more) > 0 {
+			d := s.hostedDifference(x, step, &play.steps[step], o)
+			d.Kind, d.Text = "writes", strings.Join(more, "\n")
+			d.theirs, d.others = remains{}, remains{lines: lines}
+			d.verdict, d.why = differs, "no play of upstream's controller that came to the same changes half as much"
+			return d
+		}
+	}
+	return nil
 }
 
 // judgeHosted says of a difference at a step what plays of upstream's controller show of it.
@@ -160,18 +196,23 @@ func (s *Subject) part(theirs, ours *trace) (int, error) {
 }
 
 // ends returns how the clusters differ after a step. The plugin may be woken for more than upstream's controller: then
-// it has done already what that does when it is synced once more.
+// it has done already what that does when it is synced anew.
 func (s *Subject) ends(theirs, ours *traced) (string, error) {
 	a := s.atEnd(theirs, ours)
-	text, err := a.unlike(theirs.resynced, ours.resynced)
+	text, err := a.unlike(theirs.resynced[resyncs-1], ours.resynced[resyncs-1])
 	if text != "" || err != nil {
 		return text, err
+	}
+	if len(ours.errors) > 0 {
+		return "", nil // when a key that fails is tried again is chance
 	}
 	if text, err = a.unlike(theirs.after, ours.after); text == "" || err != nil {
 		return "", err
 	}
-	if earlier, err := a.unlike(theirs.resynced, ours.after); earlier == "" || err != nil {
-		return "", err
+	for _, c := range theirs.resynced {
+		if earlier, err := a.unlike(c, ours.after); earlier == "" || err != nil {
+			return "", err
+		}
 	}
 	return text, nil
 }
@@ -191,10 +232,11 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 	}
 	x1, y1 := theirs.after, ours.after
 	if same, err := a.unlike(x1, y1); same == "" && err == nil {
-		x1, y1 = theirs.resynced, ours.resynced
+		x1, y1 = theirs.resynced[resyncs-1], ours.resynced[resyncs-1]
 	}
 	d := &Difference{Subject: s.Controller, Seed: x.seed, Step: step, Deed: theirs.deed, Kind: "end", Text: text,
-		now: theirs.began, late: true, rested: true, objects: func() []runtime.Object { return a.before }, writes: theirs.sent}
+		now: theirs.began, late: true, rested: true, objects: func() []runtime.Object { return a.before },
+		writes: theirs.sent}
 
 	if f := s.forever(x); f != nil {
 		d.Deed += ", " + f.String()
@@ -231,251 +273,4 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 		d.past = append(d.past, "the plugin's error: "+line)
 	}
 	return d
-}
-
-// traceNative takes upstream's controller through a world, in the present bubble.
-func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trace, error) {
-	a := &apart{subject: s, script: x, salt: salt}
-	n, err := a.native(server)
-	if err != nil {
-		return nil, err
-	}
-	defer n.Close()
-
-	us := a.sides[0]
-	us.cluster.ByAge = true
-	us.cluster.Latency = func(h *http.Request) time.Duration { return latency(h, salt) }
-	tr, names := &trace{}, map[string]string{}
-	err = a.populate(us)
-	for ; err == nil && a.step <= x.steps; a.step++ {
-		begun := time.Now()
-		if err = a.happen(a.sides[:1]); err != nil || !time.Now().Equal(begun) {
-			break // or time has passed in which the controllers would have worked
-		}
-		st := traced{deed: a.deed, began: begun, before: us.cluster.Clone()}
-		us.cluster.Requests = nil
-		us.seen, us.errors, us.until = nil, nil, begun.Add(stepTime)
-		n.Begin()
-		if err = us.settle(); err != nil {
-			break
-		}
-		time.Sleep(time.Until(us.until))
-		st.after = us.cluster.Clone()
-		for range resyncs {
-			us.until = us.until.Add(resyncTime)
-			if err = errors.Join(err, s.resync(us)); err == nil {
-				time.Sleep(time.Until(us.until))
-			}
-		}
-		if err != nil {
-			break
-		}
-		st.finish(s, us.cluster, us.seen, names)
-		st.errors = append(us.errors, strings.Split(n.Note(slices.Sorted(maps.Keys(us.keys))), "\n")...)
-		tr.steps = append(tr.steps, st)
-	}
-	tr.syncs = us.syncs
-	if errors.Is(err, errPanic) || errors.Is(err, errRestless) {
-		err = nil // there is nothing to compare with what the plugin does from here on
-	}
-	return tr, err
-}
-
-// latency is up to a fiftieth of a second: which of several requests side by side comes first is chance, but the same
-// each time.
-func latency(h *http.Request, salt uint64) time.Duration {
-	x := fnv.New64a()
-	fmt.Fprint(x, salt, time.Now().UnixNano(), h.Method, h.URL.Path)
-	return time.Duration(x.Sum64() % uint64(20*time.Millisecond))
-}
-
-// resync has upstream's controller sync all keys that the plugin has.
-func (s *Subject) resync(us *side) error {
-	if us.wake == nil || s.Key != nil {
-		return us.settle()
-	}
-	p, err := s.beside(us.cluster)
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	if err := p.Load(us.cluster); err != nil {
-		return err
-	}
-	for _, key := range p.Keys() {
-		us.wake(key)
-	}
-	return us.settle()
-}
-
-// finish takes down what a step has come to.
-func (st *traced) finish(s *Subject, c *api.Cluster, requests []*api.Request, names map[string]string) {
-	s.rename(requests, names)
-	st.names = maps.Clone(names)
-	st.sent = sentBy(requests)
-	st.resynced = c.Clone()
-	for _, q := range requests {
-		if !q.Writes() || q.Err != nil || !q.Changed {
-			continue
-		}
-		if q.Subresource != "status" {
-			st.writes = append(st.writes, s.line(q))
-		}
-	}
-}
-
-// hosted is a plugin under the host on its way through a world.
-type hosted struct {
-	*plugin.Hosted
-
-	cluster *api.Cluster
-	r       *world.Rand
-	backlog []api.Change
-	version uint64
-	wrote   chan struct{} // that something may have been
-	// calm is from when on no write hangs in the present step: what its end brings is to be done by then.
-	calm time.Time
-}
-
-// traceHosted takes the plugin through a world, in the present bubble.
-func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
-	utilrand.Seed(int64(x.seed)) // of the names that the host makes up
-	h := &hosted{cluster: server.NewCluster(), r: world.NewRand(x.seed + 11), wrote: make(chan struct{}, 1)}
-	indexes, err := s.hostedIndexes()
-	if err != nil {
-		return nil, err
-	}
-	h.Hosted, err = plugin.Host(guesttest.Native(s.Plugin), indexes, s.settings(), h.cluster, h)
-	if err != nil {
-		return nil, err
-	}
-	defer h.Close()
-
-	us := &side{subject: s, cluster: h.cluster}
-	h.cluster.ByAge = true
-	a := &apart{subject: s, script: x, sides: [2]*side{us}}
-	if err := a.populate(us); err != nil {
-		return nil, err
-	}
-	tr, names := &trace{}, map[string]string{}
-	for ; a.step <= x.steps; a.step++ {
-		begun := time.Now()
-		if err := a.happen(a.sides[:1]); err != nil {
-			return nil, err
-		}
-		if !time.Now().Equal(begun) {
-			break // as with upstream's
-		}
-		st := traced{deed: a.deed, began: begun, before: h.cluster.Clone()}
-		h.cluster.Requests, h.calm = nil, begun.Add(stepTime-resyncs*resyncTime)
-		if a.step == 0 {
-			if err := h.take(); err != nil {
-				return nil, err
-			}
-			if err := h.deliver(len(h.backlog), true); err != nil {
-				return nil, err
-			}
-			h.Begin()
-		}
-		if err := h.goOn(begun.Add(stepTime)); err != nil {
-			return nil, err
-		}
-		st.after = h.cluster.Clone()
-		for i := range resyncs {
-			h.Resync()
-			if err := h.goOn(begun.Add(stepTime + time.Duration(i+1)*resyncTime)); err != nil {
-				return nil, err
-			}
-		}
-		st.finish(s, h.cluster, h.cluster.Requests, names)
-		st.trouble, st.errors = h.Trouble(), h.LastErrors()
-		tr.steps = append(tr.steps, st)
-	}
-	return tr, nil
-}
-
-// hostedIndexes are the controllers of a module that upstream's one is compared with.
-func (s *Subject) hostedIndexes() ([]int32, error) {
-	all, err := s.indexes()
-	if err != nil || s.Apart {
-		return all, err
-	}
-	return append(all[:1:1], s.wakers(all)...), nil
-}
-
-// goOn shows the controllers what they and others write, some of it late, until a time.
-func (h *hosted) goOn(until time.Time) error {
-	for time.Now().Before(until) {
-		if err := h.take(); err != nil {
-			return err
-		}
-		if len(h.backlog) == 0 {
-			select {
-			case <-h.wrote:
-			case <-time.After(time.Until(until)):
-			}
-			continue
-		}
-		time.Sleep(time.Duration(h.r.IntN(30_000_000)))
-		if err := h.take(); err != nil {
-			return err
-		}
-		if err := h.deliver(1+h.r.IntN(len(h.backlog)), false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *hosted) take() error {
-	synctest.Wait()
-	more, err := h.cluster.Changes()
-	h.backlog = append(h.backlog, more...)
-	return err
-}
-
-// deliver shows the first changes of the backlog.
-func (h *hosted) deliver(n int, initial bool) error {
-	for i := range h.backlog[:n] {
-		c := &h.backlog[i]
-		if err := h.Show(c, initial); err != nil {
-			return err
-		}
-		h.version = max(h.version, c.Version)
-	}
-	h.backlog = h.backlog[n:]
-	h.Reached(h.version)
-	return nil
-}
-
-// Before has a request take a while, a write perhaps so long that nothing comes of it.
-func (h *hosted) Before(ctx context.Context, writes bool) error {
-	d := time.Duration(1 + h.r.IntN(20_000_000))
-	if writes && h.r.One(60) && time.Now().Before(h.calm) {
-		d = time.Duration(h.r.IntN(40)) * time.Second
-	}
-	return sleep(ctx, d)
-}
-
-// After has the answer to a write come late, or never.
-func (h *hosted) After(ctx context.Context, writes bool) error {
-	select {
-	case h.wrote <- struct{}{}:
-	default:
-	}
-	if !writes || !h.r.One(60) || !time.Now().Before(h.calm) {
-		return nil
-	}
-	return sleep(ctx, time.Duration(h.r.IntN(40))*time.Second)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

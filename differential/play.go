@@ -431,8 +431,8 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 	}
 	text := compare(a, b)
 	o := func() outcome {
-		before.ours, before.changes = linesOf(p.cluster, b), changesOf(ours)
-		return outcome{text == "", text == "", digest(theirs), linesOf(p.cluster, a), changesOf(theirs)}
+		before.ours, before.changes = linesOf(p.cluster, b), changesOf(ours.Requests)
+		return outcome{text == "", text == "", digest(theirs), linesOf(p.cluster, a), changesOf(theirs.Requests)}
 	}
 	if p.met(before, p.cluster, ours, o, text == "") {
 		return nil, nil, nil

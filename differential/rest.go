@@ -292,10 +292,10 @@ func (p *play) rest(keys []string) (*Difference, error) {
 	}
 	o := func() outcome {
 		before.ours = linesOf(p.cluster, x.b.still().without(" fails").lines)
-		before.changes = changesOf(x.ours.cluster)
+		before.changes = changesOf(x.ours.cluster.Requests)
 		objects := differ(remains{objects: x.a.objects}, remains{objects: x.b.objects})
 		return outcome{text == "", objects == "", digest(x.theirs.cluster),
-			linesOf(p.cluster, x.a.still().without(" fails").lines), changesOf(x.theirs.cluster)}
+			linesOf(p.cluster, x.a.still().without(" fails").lines), changesOf(x.theirs.cluster.Requests)}
 	}
 	if p.met(before, p.cluster, x.ours.cluster, o, text == "") {
 		return nil, nil

@@ -43,8 +43,8 @@ const (
 	undecidedMost = 1
 )
 
-// lateWorlds returns how many of so many worlds are also played with late caches, which takes several times as long.
-func lateWorlds(worlds uint64) uint64 { return max(worlds/10, 1) }
+// tenth returns how many of so many worlds are also played with late caches, and under the host: they take longer.
+func tenth(worlds uint64) uint64 { return max(worlds/10, 1) }
 
 // gateWorlds returns how many of so many worlds are also played with each of the subject's gates the other way round.
 func gateWorlds(worlds uint64) uint64 { return max(min(worlds, Worlds)/8, worlds/40, 1) }
@@ -70,9 +70,9 @@ func (s *Subject) otherwise(t *testing.T, gate string) *Subject {
 	return &other
 }
 
-// Run compares a subject on random worlds, once with caches that show all at once and once with late ones, and fails
-// the test where the two differ in a way that no rule of known.yaml knows. With LATE=n in the environment there are so
-// many worlds with late caches and no others, with HOSTED=n so many under the host.
+// Run compares a subject on random worlds: with caches that show all at once, with late ones, and under the host. It
+// fails the test where the two differ in a way that no rule of known.yaml knows. With LATE=n in the environment there
+// are so many worlds with late caches and no others, with HOSTED=n so many under the host.
 func Run(t *testing.T, s *Subject) {
 	t.Helper()
 	worlds := max(number(t, "WORLDS", Worlds)/max(s.Share, 1), 1)
@@ -85,12 +85,12 @@ func Run(t *testing.T, s *Subject) {
 	if !s.Apart && (all || lates > 0) {
 		late := *s
 		late.late = true
-		t.Run("late", func(t *testing.T) { late.on(t, cmp.Or(lates, lateWorlds(worlds))) })
+		t.Run("late", func(t *testing.T) { late.on(t, cmp.Or(lates, tenth(worlds))) })
 	}
-	if hosts > 0 {
+	if all || hosts > 0 {
 		hosted := *s
 		hosted.hosted = true
-		t.Run("hosted", func(t *testing.T) { hosted.on(t, hosts) })
+		t.Run("hosted", func(t *testing.T) { hosted.on(t, cmp.Or(hosts, tenth(worlds))) })
 	}
 	if !all || s.Apart {
 		return

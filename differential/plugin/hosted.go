@@ -190,10 +190,10 @@ func (h *Hosted) Trouble() (all []string) {
 	return all
 }
 
-// LastErrors are what syncs have failed with of late.
-func (h *Hosted) LastErrors() (all []string) {
+// LastErrors are what syncs have failed with last, since a time.
+func (h *Hosted) LastErrors(since time.Time) (all []string) {
 	for _, x := range h.hosts {
-		if p := x.LastProblem(); p != nil {
+		if p := x.LastProblem(); p != nil && !p.Time.Before(since) {
 			all = append(all, fmt.Sprintf("%s %s: %s", p.Time.UTC().Format(time.TimeOnly), p.Key, p.Error))
 		}
 	}

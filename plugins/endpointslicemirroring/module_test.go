@@ -49,8 +49,8 @@ func TestManySubsets(t *testing.T) {
 	t.Log(took)
 }
 
-// Each slice has all labels and annotations of the Endpoints, which may have thousands: however many slices are written,
-// what they are sent in is used again.
+// Each slice has all labels and annotations of the Endpoints, which may have thousands: however many slices are
+// written, what they are sent in is used again.
 func TestManyLabels(t *testing.T) {
 	m := module.Open(t, Plugin)
 	var took []int64
