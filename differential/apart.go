@@ -132,7 +132,7 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	keys := newTodo()
 	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached, measured: n.Measured,
 		keys: map[string]bool{}}
-	s.next = keys.first
+	s.next = func() (time.Time, bool) { return keys.first(!s.until.IsZero()) }
 	take := func() {
 		for _, k := range n.Queue.Woken {
 			keys.now(k)
@@ -259,7 +259,7 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 
 	s.next = func() (at time.Time, ok bool) {
 		for _, p := range all {
-			if t, is := p.keys.first(); is && (!ok || t.Before(at)) {
+			if t, is := p.keys.first(!s.until.IsZero()); is && (!ok || t.Before(at)) {
 				at, ok = t, true
 			}
 		}

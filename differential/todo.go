@@ -28,10 +28,11 @@ func (t *todo) at(key string, at time.Time) {
 	}
 }
 
-// first returns when the first of the keys is due that are to be synced at a time, but for those that have failed.
-func (t *todo) first() (at time.Time, ok bool) {
+// first returns when the first of the keys is due that are to be synced at a time, with or without those that have
+// failed.
+func (t *todo) first(failed bool) (at time.Time, ok bool) {
 	for key, due := range t.due {
-		if t.failed[key] == 0 && (!ok || due.Before(at)) {
+		if (failed || t.failed[key] == 0) && (!ok || due.Before(at)) {
 			at, ok = due, true
 		}
 	}
