@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +27,7 @@ type apart struct {
 	deed    string
 	step    int
 	past    []string
+	happens sync.WaitGroup // what a step is about, where that takes time
 	// before are the objects before the controllers have done anything in the present step.
 	before []runtime.Object
 	began  time.Time

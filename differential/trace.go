@@ -23,6 +23,7 @@ import (
 // traceNative takes upstream's controller through a world, in the present bubble.
 func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trace, error) {
 	a := &apart{subject: s, script: x, salt: salt}
+	defer a.happens.Wait()
 	n, err := a.native(server)
 	if err != nil {
 		return nil, err
@@ -36,9 +37,9 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 	tr, names := &trace{}, map[string]string{}
 	err = a.populate(us)
 	for ; err == nil && a.step <= x.steps; a.step++ {
-		begun := time.Now()
-		if err = a.happen(a.sides[:1]); err != nil || !time.Now().Equal(begun) {
-			break // or time has passed in which the controllers would have worked
+		begun, happened := time.Now(), false
+		if happened, err = a.happensAtOnce(); !happened || err != nil {
+			break
 		}
 		st := traced{deed: a.deed, began: begun, before: us.cluster.Clone()}
 		us.cluster.Requests = nil
@@ -69,6 +70,20 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		err = nil // there is nothing to compare with what the plugin does from here on
 	}
 	return tr, err
+}
+
+// happensAtOnce has what a step is about happen. It reports whether that has happened by now: where it is that time
+// passes, the world ends, for the controllers would work meanwhile.
+func (a *apart) happensAtOnce() (bool, error) {
+	done := make(chan error, 1)
+	a.happens.Go(func() { done <- a.happen(a.sides[:1]) })
+	synctest.Wait()
+	select {
+	case err := <-done:
+		return true, err
+	default:
+		return false, nil
+	}
 }
 
 // latency is up to a fiftieth of a second, so that which of several requests side by side comes first is chance, but
@@ -134,6 +149,9 @@ type hosted struct {
 func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 	utilrand.Seed(int64(x.seed)) // of the names that the host makes up
 	h := &hosted{cluster: server.NewCluster(), r: world.NewRand(x.seed + 11), wrote: make(chan struct{}, 1)}
+	us := &side{subject: s, cluster: h.cluster}
+	a := &apart{subject: s, script: x, sides: [2]*side{us}}
+	defer a.happens.Wait()
 	indexes, err := s.hostedIndexes()
 	if err != nil {
 		return nil, err
@@ -144,20 +162,19 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 	}
 	defer h.Close()
 
-	us := &side{subject: s, cluster: h.cluster}
 	h.cluster.ByAge = true
-	a := &apart{subject: s, script: x, sides: [2]*side{us}}
 	if err := a.populate(us); err != nil {
 		return nil, err
 	}
 	tr, names := &trace{}, map[string]string{}
 	for ; a.step <= x.steps; a.step++ {
 		begun := time.Now()
-		if err := a.happen(a.sides[:1]); err != nil {
+		happened, err := a.happensAtOnce()
+		if err != nil {
 			return nil, err
 		}
-		if !time.Now().Equal(begun) {
-			break // as with upstream's
+		if !happened {
+			break
 		}
 		st := traced{deed: a.deed, began: begun, before: h.cluster.Clone()}
 		h.cluster.Requests, h.calm = nil, calmFrom(begun)
