@@ -41,6 +41,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		if happened, err = a.happensAtOnce(); !happened || err != nil {
 			break
 		}
+
 		st := traced{deed: a.deed, began: begun, before: us.cluster.Clone()}
 		us.cluster.Requests = nil
 		us.seen, us.errors, us.until = nil, nil, begun.Add(stepTime)
@@ -51,6 +52,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		}
 		time.Sleep(time.Until(us.until))
 		st.after = us.cluster.Clone()
+
 		for i := range st.resynced {
 			us.until = us.until.Add(resyncTime)
 			if err = errors.Join(err, s.resync(us)); err == nil {
@@ -61,13 +63,14 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		if err != nil {
 			break
 		}
+
 		st.finish(s, us.seen, names)
 		st.errors = append(us.errors, strings.Split(n.Note(slices.Sorted(maps.Keys(us.keys))), "\n")...)
 		tr.steps = append(tr.steps, st)
 	}
 	tr.syncs = us.syncs
 	if errors.Is(err, errPanic) || errors.Is(err, errRestless) {
-		err = nil // there is nothing to compare with what the plugin does from here on
+		tr.early, err = err, nil // there is nothing to compare with what the plugin does from here on
 	}
 	return tr, err
 }
