@@ -261,7 +261,7 @@ func (all parts) side(of *Subject, c *api.Cluster) *side {
 
 	s.next = func() (at time.Time, ok bool) {
 		for _, p := range all {
-			if t, is := p.keys.first(!s.until.IsZero()); is && (!ok || t.Before(at)) {
+			if t, is := p.keys.first(false); is && (!ok || t.Before(at)) {
 				at, ok = t, true
 			}
 		}

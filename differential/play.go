@@ -35,7 +35,7 @@ type Difference struct {
 	Step    int
 	Deed    string // what happened before
 	Key     string
-	Kind    string // sync, wake, answer, rest
+	Kind    string // sync, wake, answer, rest, end, metrics, panic; under the host also host and writes
 	Text    string
 
 	late    bool // the caches were

@@ -55,10 +55,11 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 
 		for i := range st.resynced {
 			us.until = us.until.Add(resyncTime)
-			if err = errors.Join(err, s.resync(us)); err == nil {
-				time.Sleep(time.Until(us.until))
-				st.resynced[i] = us.cluster.Clone()
+			if err = s.resync(us); err != nil {
+				break
 			}
+			time.Sleep(time.Until(us.until))
+			st.resynced[i] = us.cluster.Clone()
 		}
 		if err != nil {
 			break

@@ -141,7 +141,7 @@ func New(o Options, v *Version) *Controller {
 		&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(10, 100)})
 	c.queue = workqueue.NewTypedRateLimitingQueueWithConfig(c.limiter,
 		workqueue.TypedRateLimitingQueueConfig[Key]{Name: name, DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(
-			workqueue.TypedDelayingQueueConfig[Key]{Name: name, Clock: untold{},
+			workqueue.TypedDelayingQueueConfig[Key]{Name: name, Clock: tickless{},
 				Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: name, Queue: ticks, Clock: ticks})})})
 	return c
 }

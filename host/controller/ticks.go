@@ -57,19 +57,6 @@ func (t *ticks) tick() {
 	}
 }
 
-// untold is a clock whose ticker is silent: a delaying queue has a timer for the key that is due first, and would look
-// every ten seconds all the same.
-type untold struct{ clock.RealClock }
-
-// NewTicker is the clock's: the delaying queue asks for one.
-func (untold) NewTicker(time.Duration) clock.Ticker { return silent{} }
-
-type silent struct{}
-
-func (silent) C() <-chan time.Time { return nil }
-
-func (silent) Stop() {}
-
 // NewTicker is the clock's: the queue asks for one.
 func (t *ticks) NewTicker(every time.Duration) clock.Ticker {
 	t.every.Store(int64(every))
@@ -87,3 +74,18 @@ func (t ticker) Stop() {
 	t.every.Store(0)
 	t.timer.Stop()
 }
+
+// tickless is a clock whose ticker never ticks: a delaying queue has a timer for the key that is due first, and would
+// look every ten seconds all the same.
+type tickless struct{ clock.RealClock }
+
+// NewTicker is the clock's: the delaying queue asks for one.
+func (tickless) NewTicker(time.Duration) clock.Ticker { return noTicker{} }
+
+type noTicker struct{}
+
+// C is the ticker's channel: none.
+func (noTicker) C() <-chan time.Time { return nil }
+
+// Stop ends the ticker.
+func (noTicker) Stop() {}

@@ -94,16 +94,21 @@ type compiled struct {
 func (c compiled) Modules() ([]*plugins.Plugin, []error) {
 	all, errs := plugins.Builtin{}.Modules()
 	all = slices.DeleteFunc(all, func(p *plugins.Plugin) bool { return p.Name != "endpointslice" && p.Name != "serviceaccount" })
+	giveCode(c.t, all, c.folder)
+	return all, errs
+}
+
+// giveCode gives plugins native code that this process can take, which it makes in a folder once.
+func giveCode(t *testing.T, all []*plugins.Plugin, in string) {
 	for _, p := range all {
-		folder := filepath.Join(c.folder, p.Name)
+		folder := filepath.Join(in, p.Name)
 		if _, err := os.Stat(folder); err != nil {
-			if err := sandbox.Compile(c.t.Context(), p.Wasm, sandbox.DefaultMemoryLimit, folder); err != nil {
-				c.t.Error(err)
+			if err := sandbox.Compile(t.Context(), p.Wasm, sandbox.DefaultMemoryLimit, folder); err != nil {
+				t.Error(err)
 			}
 		}
 		p.Code = os.DirFS(folder)
 	}
-	return all, errs
 }
 
 // day is a world whose time is virtual.

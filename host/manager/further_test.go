@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -17,7 +15,6 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/plugins"
-	"github.com/windlass-dev/windlass/host/sandbox"
 )
 
 // What a further controller that has nothing to do may cost, in what doesn't hang on the machine.
@@ -111,15 +108,7 @@ func (p *prepared) Modules() ([]*plugins.Plugin, []error) {
 		<-*c
 	}
 	all, errs := trusted(p.folder).Modules()
-	for _, x := range all {
-		folder := filepath.Join(p.native, x.Name)
-		if _, err := os.Stat(folder); err != nil {
-			if err := sandbox.Compile(p.t.Context(), x.Wasm, sandbox.DefaultMemoryLimit, folder); err != nil {
-				errs = append(errs, err)
-			}
-		}
-		x.Code = os.DirFS(folder)
-	}
+	giveCode(p.t, all, p.native)
 	return all, errs
 }
 

@@ -297,7 +297,7 @@ func (h *hosted) reconcile(ctx context.Context, k *config.Configuration, c *choi
 		s.SetWorkers(workers(k, s.Current().Manifest, c.Name))
 	}
 	changed, err := h.exchange(ctx, k, c, true)
-	// while another module is being loaded, what runs stays as it is: soon nobody needs it
+	// while another module is being loaded, what runs keeps its settings: it is about to be replaced
 	if n := h.next; err != nil || n != nil && !n.opening && !n.back {
 		adapted, failed := h.adapt(ctx, k, c)
 		changed = changed || adapted
