@@ -166,7 +166,8 @@ func (s *Subject) judge(t *testing.T, server *api.Server, d *Difference, known f
 	seldom := func() bool { return howMany(plays, func(o *outcome) bool { return o.ends }) == 1 }
 
 	for i := uint64(0); i < triesMost && (len(plays) < replays || len(plays) < 2*replays && seldom()); i++ {
-		x := &script{seed: d.Seed, steps: d.Step, replay: &replay{situation: d.found, order: i + 1}}
+		x := d.script.until(d.Step)
+		x.replay = &replay{situation: d.found, order: i + 1}
 		n, _, err := s.inBubble(t, server, x, known)
 		if err != nil {
 			return "", "", err

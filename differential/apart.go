@@ -135,12 +135,20 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 	s := &side{name: "upstream", subject: a.subject, cluster: c, reached: n.Reached, measured: n.Measured,
 		keys: map[string]bool{}}
 	s.next = func() (time.Time, bool) { return keys.first(!s.until.IsZero()) }
+	// A key that wants to be synced again as soon as may be, again and again until a time is over, would fill a step
+	// that lasts until then with syncs that do nothing.
+	again := func(d time.Duration) time.Duration {
+		if d == native.Soon && !s.until.IsZero() {
+			return time.Second
+		}
+		return d
+	}
 	take := func() {
 		for _, k := range n.Queue.Woken {
 			keys.now(k)
 		}
 		for k, d := range n.Queue.After {
-			keys.at(k, time.Now().Add(d))
+			keys.at(k, time.Now().Add(again(d)))
 		}
 	}
 
@@ -162,6 +170,7 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 			return false, nil
 		}
 		r := n.Sync(key)
+		r.Again = again(r.Again)
 		take()
 		keys.ended(key, r)
 		s.keys[key] = true
@@ -349,7 +358,7 @@ func (a *apart) happen(sides []*side) error {
 	}
 	for _, s := range sides {
 		r := world.NewRand(a.script.seed*1000 + uint64(a.step))
-		what, err := a.subject.Deeds[r.IntN(len(a.subject.Deeds))](r, s.cluster)
+		what, err := a.subject.deed(a.script, a.step, r, s.cluster)
 		if err != nil {
 			return fmt.Errorf("seed %d, step %d: %w", a.script.seed, a.step, err)
 		}

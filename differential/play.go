@@ -18,14 +18,22 @@ import (
 
 // script is a world and what happens in it: all follows from the seed, less what is left out.
 type script struct {
-	seed    uint64
+	seed    uint64       // of what isn't recorded
 	without map[int]bool // of the objects
 	skipped map[int]bool // of the steps
 	steps   int
-	// objects, where set, take the place of the seed's.
+	// objects, where set, take the place of the seed's, and happens of its deeds.
 	objects []runtime.Object
+	happens []RecordedStep
+	// record, where set, is where a world is taken down.
+	record *Recorded
 	// replay, where set, has it be played in another order, and a situation be looked for.
 	replay *replay
+}
+
+// until returns the same world, up to a step.
+func (x *script) until(step int) *script {
+	return &script{seed: x.seed, steps: step, objects: x.objects, happens: x.happens}
 }
 
 // Difference is what the two controllers did otherwise.
@@ -38,6 +46,7 @@ type Difference struct {
 	Kind    string // sync, wake, answer, rest, end, metrics, panic; under the host also host and writes
 	Text    string
 
+	script  *script
 	late    bool // the caches were
 	rested  bool // chance decides what each comes to: caches were late, or something is refused for ever
 	now     time.Time
@@ -225,6 +234,11 @@ func (p *play) populate() error {
 	if objects == nil {
 		objects = append(world.Basics(), p.subject.World(world.NewRand(p.script.seed).At(world.Begin))...)
 	}
+	if p.script.record != nil {
+		if err := p.script.record.begin(objects); err != nil {
+			return err
+		}
+	}
 	for i, o := range objects {
 		if p.script.without[i] {
 			continue
@@ -265,7 +279,7 @@ func (p *play) happen() ([]string, error) {
 		}
 	}
 
-	what, err := p.subject.Deeds[r.IntN(len(p.subject.Deeds))](r, p.cluster)
+	what, err := p.subject.deed(p.script, p.step, r, p.cluster)
 	if err != nil {
 		return nil, fmt.Errorf("seed %d, step %d: %w", p.script.seed, p.step, err)
 	}
@@ -348,7 +362,7 @@ func (p *play) postpone() {
 func (p *play) difference(kind, key, text string) *Difference {
 	found := p.cluster // a sync leaves it as it is
 	return &Difference{
-		Subject: p.subject.Controller, Seed: p.script.seed, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text,
+		Subject: p.subject.Controller, Seed: p.script.seed, script: p.script, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text,
 		now: time.Now().UTC(), past: slices.Clone(p.past), late: p.subject.late,
 		rested:  p.subject.late || p.inOrderOfChance(),
 		objects: func() []runtime.Object { return objectsOf(found) },

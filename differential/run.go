@@ -92,6 +92,9 @@ func Run(t *testing.T, s *Subject) {
 		hosted.hosted = true
 		t.Run("hosted", func(t *testing.T) { hosted.on(t, cmp.Or(hosts, tenth(worlds))) })
 	}
+	if all && s.Share <= 1 {
+		s.recorded(t)
+	}
 	if !all || s.Apart {
 		return
 	}
@@ -114,6 +117,7 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 	own := *s
 	own.known, s = known, &own
 	steps := cmp.Or(s.Steps, stepsMost)
+	file := os.Getenv("RECORD") // of the last of the worlds
 	first, enough := number(t, "SEED", 1), max(number(t, "FOUND", found), 1)
 
 	syncs, begun, differences := 0, time.Now(), uint64(0)
@@ -121,11 +125,19 @@ func (s *Subject) on(t *testing.T, worlds uint64) {
 	var open []uint64
 	for seed := first; seed < first+worlds && differences < enough; seed++ {
 		x := &script{seed: seed, steps: steps}
+		if file != "" {
+			x.record = s.record(seed)
+		}
 		d, n, err := s.inBubble(t, server, x, known.has)
 		if err != nil {
 			t.Fatal(err)
 		}
 		syncs += n
+		if file != "" {
+			if err := x.record.write(file); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if d == nil {
 			continue
 		}
@@ -175,7 +187,8 @@ func (s *Subject) inBubble(t *testing.T, server *api.Server, x *script, known fu
 
 // smaller leaves out what a difference doesn't need.
 func (s *Subject) smaller(t *testing.T, server *api.Server, d *Difference, known func(*Difference) bool) *Difference {
-	x := &script{seed: d.Seed, steps: d.Step, without: map[int]bool{}, skipped: map[int]bool{}}
+	x := d.script.until(d.Step)
+	x.without, x.skipped = map[int]bool{}, map[int]bool{}
 	again := func() bool {
 		n, _, err := s.inBubble(t, server, x, known)
 		if err != nil || n == nil || n.Kind != d.Kind {

@@ -1,12 +1,8 @@
 package differential
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing/synctest"
@@ -17,7 +13,6 @@ import (
 	"github.com/windlass-dev/windlass/author/guest/guesttest"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/plugin"
-	"github.com/windlass-dev/windlass/differential/world"
 )
 
 // traceNative takes upstream's controller through a world, in the present bubble.
@@ -31,9 +26,8 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 	defer n.Close()
 
 	us := a.sides[0]
-	us.cluster.ByAge = true
-	var calm time.Time
-	us.cluster.Latency = func(h *http.Request) time.Duration { return latency(h, salt, calm) }
+	w := weatherOf(x, salt)
+	us.cluster.ByAge, us.cluster.Weather = true, w
 	tr, names := &trace{}, map[string]string{}
 	err = a.populate(us)
 	for ; err == nil && a.step <= x.steps; a.step++ {
@@ -45,7 +39,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		st := traced{deed: a.deed, began: begun, before: us.cluster.Clone()}
 		us.cluster.Requests = nil
 		us.seen, us.errors, us.until = nil, nil, begun.Add(stepTime)
-		calm = calmFrom(begun)
+		w.begin(begun)
 		n.Begin()
 		if err = us.settle(); err != nil {
 			break
@@ -66,7 +60,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		}
 
 		st.finish(s, us.seen, names)
-		st.errors = append(us.errors, strings.Split(n.Note(slices.Sorted(maps.Keys(us.keys))), "\n")...)
+		st.errors = append(us.errors, strings.Fields(n.Note(slices.Sorted(maps.Keys(us.keys))))...)
 		tr.steps = append(tr.steps, st)
 	}
 	tr.syncs = us.syncs
@@ -88,18 +82,6 @@ func (a *apart) happensAtOnce() (bool, error) {
 	default:
 		return false, nil
 	}
-}
-
-// latency is up to a fiftieth of a second, so that which of several requests side by side comes first is chance, but
-// the same each time. But for the first play a write hangs now and then, as the plugin's do.
-func latency(h *http.Request, salt uint64, calm time.Time) time.Duration {
-	x := fnv.New64a()
-	fmt.Fprint(x, salt, time.Now().UnixNano(), h.Method, h.URL.Path)
-	r := world.NewRand(x.Sum64())
-	if salt > 0 && h.Method != http.MethodGet && r.One(60) && time.Now().Before(calm) {
-		return time.Duration(r.IntN(40)) * time.Second
-	}
-	return time.Duration(r.IntN(20_000_000))
 }
 
 // resync has upstream's controller sync all keys that the plugin has.
@@ -136,73 +118,57 @@ func (st *traced) finish(s *Subject, requests []*api.Request, names map[string]s
 	}
 }
 
-// hosted is a plugin under the host on its way through a world.
-type hosted struct {
-	*plugin.Hosted
-
-	cluster *api.Cluster
-	r       *world.Rand
-	backlog []api.Change
-	version uint64
-	wrote   chan struct{} // that something may have been
-	// calm is from when on no write hangs in the present step.
-	calm time.Time
-}
-
 // traceHosted takes the plugin through a world, in the present bubble.
 func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 	utilrand.Seed(int64(x.seed)) // of the names that the host makes up
-	h := &hosted{cluster: server.NewCluster(), r: world.NewRand(x.seed + 11), wrote: make(chan struct{}, 1)}
-	us := &side{subject: s, cluster: h.cluster}
-	a := &apart{subject: s, script: x, sides: [2]*side{us}}
-	defer a.happens.Wait()
+	c := server.NewCluster()
 	indexes, err := s.hostedIndexes()
 	if err != nil {
 		return nil, err
 	}
-	h.Hosted, err = plugin.Host(guesttest.Native(s.Plugin), indexes, s.settings(), h.cluster, h)
+	us := &side{subject: s, cluster: c}
+	a := &apart{subject: s, script: x, sides: [2]*side{us}}
+	defer a.happens.Wait() // when nobody works any more
+	h, err := plugin.Host(guesttest.Native(s.Plugin), indexes, s.settings(), c)
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
 
-	h.cluster.ByAge = true
+	us.show, us.reached = h.Show, h.Reached
+	wrote := make(chan struct{}, 1)
+	w := weatherOf(x, 1)
+	w.wrote = wrote
+	c.ByAge, c.Weather = true, w
 	if err := a.populate(us); err != nil {
 		return nil, err
 	}
 	tr, names := &trace{}, map[string]string{}
 	for ; a.step <= x.steps; a.step++ {
 		begun := time.Now()
-		happened, err := a.happensAtOnce()
-		if err != nil {
-			return nil, err
+		if happened, err := a.happensAtOnce(); !happened || err != nil {
+			return tr, err
 		}
-		if !happened {
-			break
-		}
-		st := traced{deed: a.deed, began: begun, before: h.cluster.Clone()}
-		h.cluster.Requests, h.calm = nil, calmFrom(begun)
+		st := traced{deed: a.deed, began: begun, before: c.Clone()}
+		c.Requests = nil
+		w.begin(begun)
 		if a.step == 0 {
-			if err := h.take(); err != nil {
-				return nil, err
-			}
-			if err := h.deliver(len(h.backlog), true); err != nil {
-				return nil, err
-			}
 			h.Begin()
 		}
-		if err := h.goOn(begun.Add(stepTime)); err != nil {
+
+		if err := us.goOn(begun.Add(stepTime), wrote); err != nil {
 			return nil, err
 		}
-		st.after = h.cluster.Clone()
+		st.after = c.Clone()
 		for i := range st.resynced {
 			h.Resync()
-			if err := h.goOn(begun.Add(stepTime + time.Duration(i+1)*resyncTime)); err != nil {
+			if err := us.goOn(begun.Add(stepTime+time.Duration(i+1)*resyncTime), wrote); err != nil {
 				return nil, err
 			}
-			st.resynced[i] = h.cluster.Clone()
+			st.resynced[i] = c.Clone()
 		}
-		st.finish(s, h.cluster.Requests, names)
+
+		st.finish(s, c.Requests, names)
 		st.trouble, st.errors = h.Trouble(), h.LastErrors(begun)
 		tr.steps = append(tr.steps, st)
 	}
@@ -219,78 +185,29 @@ func (s *Subject) hostedIndexes() ([]int32, error) {
 }
 
 // goOn shows the controllers what they and others write, some of it late, until a time.
-func (h *hosted) goOn(until time.Time) error {
+func (s *side) goOn(until time.Time, wrote <-chan struct{}) error {
+	take := func() error {
+		synctest.Wait()
+		return s.take()
+	}
 	for time.Now().Before(until) {
-		if err := h.take(); err != nil {
+		if err := take(); err != nil {
 			return err
 		}
-		if len(h.backlog) == 0 {
+		if len(s.backlog) == 0 {
 			select {
-			case <-h.wrote:
+			case <-wrote:
 			case <-time.After(time.Until(until)):
 			}
 			continue
 		}
-		time.Sleep(time.Duration(h.r.IntN(30_000_000)))
-		if err := h.take(); err != nil {
+		time.Sleep(time.Duration(s.r.IntN(30_000_000)))
+		if err := take(); err != nil {
 			return err
 		}
-		if err := h.deliver(1+h.r.IntN(len(h.backlog)), false); err != nil {
+		if err := s.deliver(1+s.r.IntN(len(s.backlog)), false); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (h *hosted) take() error {
-	synctest.Wait()
-	more, err := h.cluster.Changes()
-	h.backlog = append(h.backlog, more...)
-	return err
-}
-
-// deliver shows the first changes of the backlog.
-func (h *hosted) deliver(n int, initial bool) error {
-	for i := range h.backlog[:n] {
-		c := &h.backlog[i]
-		if err := h.Show(c, initial); err != nil {
-			return err
-		}
-		h.version = max(h.version, c.Version)
-	}
-	h.backlog = h.backlog[n:]
-	h.Reached(h.version)
-	return nil
-}
-
-// Before has a request take a while, a write perhaps so long that nothing comes of it.
-func (h *hosted) Before(ctx context.Context, writes bool) error {
-	d := time.Duration(1 + h.r.IntN(20_000_000))
-	if writes && h.r.One(60) && time.Now().Before(h.calm) {
-		d = time.Duration(h.r.IntN(40)) * time.Second
-	}
-	return sleep(ctx, d)
-}
-
-// After has the answer to a write come late, or never.
-func (h *hosted) After(ctx context.Context, writes bool) error {
-	select {
-	case h.wrote <- struct{}{}:
-	default:
-	}
-	if !writes || !h.r.One(60) || !time.Now().Before(h.calm) {
-		return nil
-	}
-	return sleep(ctx, time.Duration(h.r.IntN(40))*time.Second)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

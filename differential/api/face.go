@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -83,9 +82,42 @@ type face struct{ c *Cluster }
 // RoundTrip answers a request.
 func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f := face{l()}
-	if f.c.Latency != nil {
-		time.Sleep(f.c.Latency(h))
+	w := f.c.Weather
+	if w == nil {
+		return f.answer(h)
 	}
+	if err := w.Before(h); err != nil {
+		return lost(h, err)
+	}
+	answer, err := f.answer(h)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.After(h); err != nil {
+		return lost(h, err)
+	}
+	return answer, nil
+}
+
+// Weather is what the API server does to a request before it does what it is asked for, and afterwards, before it
+// answers. Its error is the answer instead: that of an API server, or of a client that waits no longer.
+type Weather interface {
+	Before(*http.Request) error
+	After(*http.Request) error
+}
+
+// lost is the answer to a request that none of what it asks for is the answer to.
+func lost(h *http.Request, err error) (*http.Response, error) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return nil, err
+	}
+	s := status.Status()
+	s.Kind, s.APIVersion = "Status", "v1"
+	return respond(h, &Request{accept: h.Header.Get("Accept")}, &s, int(s.Code))
+}
+
+func (f face) answer(h *http.Request) (*http.Response, error) {
 	if answer, ok := f.c.aggregated(h); ok {
 		return text(h, answer), nil
 	}

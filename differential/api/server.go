@@ -3,11 +3,9 @@ package api
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -97,8 +95,8 @@ type Cluster struct {
 	// ByAge has List return objects whose names were made up in the order in which they were made: a controller that goes
 	// its own way makes up other names.
 	ByAge bool
-	// Latency, where set, is how long a request is on its way.
-	Latency func(*http.Request) time.Duration
+	// Weather, where set, is what becomes of requests on their way.
+	Weather Weather
 }
 
 // NewCluster returns a cluster in which nothing is.

@@ -3,13 +3,10 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/client-go/rest"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/author/guest"
@@ -32,15 +29,8 @@ type host struct {
 	*controller.Controller
 }
 
-// Weather is what the API server does to a request of the controllers before it answers it, or afterwards, when it is
-// done.
-type Weather interface {
-	Before(ctx context.Context, writes bool) error
-	After(ctx context.Context, writes bool) error
-}
-
 // Host makes controllers of a module that work on a cluster by themselves, once they are begun.
-func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster, w Weather) (*Hosted, error) {
+func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster) (*Hosted, error) {
 	h := &Hosted{}
 	for _, index := range indexes {
 		p, err := New(g, index, settings, c)
@@ -48,13 +38,13 @@ func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster
 			h.Close()
 			return nil, err
 		}
-		p.under = &under{w, func(from abi.KeyRef, controller int32, key abi.KeyRef) {
+		p.wake = func(from abi.KeyRef, controller int32, key abi.KeyRef) {
 			for _, x := range h.hosts {
 				if x.Plugin.index == controller {
 					x.WakeAsked(key, controller == index && key == from)
 				}
 			}
-		}}
+		}
 		if err := p.begin(); err != nil {
 			h.Close()
 			return nil, err
@@ -70,40 +60,6 @@ func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster
 		h.hosts = append(h.hosts, &host{p, controller.New(controller.Options{World: p, Concurrent: 1}, v)})
 	}
 	return h, nil
-}
-
-// under is what a controller has of the host that it runs under.
-type under struct {
-	weather Weather
-	wake    func(from abi.KeyRef, controller int32, key abi.KeyRef)
-}
-
-// transport is the way to a cluster through the weather.
-type transport struct {
-	http.RoundTripper
-
-	weather Weather
-}
-
-func (t transport) RoundTrip(h *http.Request) (*http.Response, error) {
-	writes := h.Method != http.MethodGet
-	if err := t.weather.Before(h.Context(), writes); err != nil {
-		return nil, err
-	}
-	answer, err := t.RoundTripper.RoundTrip(h)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.weather.After(h.Context(), writes); err != nil {
-		return nil, err
-	}
-	return answer, nil
-}
-
-// through has a client's requests go through the weather.
-func (u *under) through(c *rest.Config) *rest.Config {
-	c.Transport = transport{c.Transport, u.weather}
-	return c
 }
 
 // uncounted counts nothing: what the host adds to a plugin's metrics single syncs show.

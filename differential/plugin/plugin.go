@@ -40,7 +40,8 @@ type Plugin struct {
 	stores   map[abi.Resource]*store
 	cluster  *api.Cluster
 	stays    bool
-	under    *under // nil: its syncs are run one at a time
+	// wake, under the host, wakes what one of its keys asks for; nil: syncs are run one at a time.
+	wake func(from abi.KeyRef, controller int32, key abi.KeyRef)
 
 	syncer   syncer.Syncer
 	states   syncer.States
@@ -120,9 +121,9 @@ func (p *Plugin) begin() error {
 			p.Woke = append(p.Woke, fmt.Sprintf("%d %s", controller, text(key)))
 		},
 	}
-	if p.under != nil {
+	if p.wake != nil {
 		o.StaleWait, o.LiveCheck = 0, 0 // as in a manager
-		o.Config, o.Wake = p.under.through(o.Config), p.under.wake
+		o.Wake = p.wake
 	}
 	var err error
 	p.writer, err = effects.New(o)
