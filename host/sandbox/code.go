@@ -1,11 +1,8 @@
 package sandbox
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -127,23 +124,6 @@ func (m *Module) givenCode() fs.FS {
 		return m.kept
 	}
 	return m.options.Code
-}
-
-// keepCode keeps what the child has compiled of a module that may rest, for when it is loaded again: in this process's
-// memory, where nobody can change it, and compressed, for most of it rests for long.
-func (m *Module) keepCode() error {
-	if !m.options.Untrusted || m.options.Rest <= 0 || m.code == nil || !m.precompiled || m.kept != nil {
-		return nil
-	}
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	if err := errors.Join(w.AddFS(os.DirFS(m.code.folder)), w.Close()); err != nil {
-		return fmt.Errorf("keeping the native code: %w", err)
-	}
-	kept := bytes.Clone(b.Bytes())
-	r, err := zip.NewReader(bytes.NewReader(kept), int64(len(kept)))
-	m.kept = r
-	return err
 }
 
 // entries is how many modules' code there is in the folder.

@@ -155,7 +155,7 @@ type Module struct {
 	code     *code // nil where this process compiles the module
 
 	precompiled bool
-	kept        fs.FS // the child's native code, compressed, for when the module is loaded again; nil: none is kept
+	kept        *keptCode // of the child's, for when the module is loaded again; nil: none is kept
 	presence    presence
 
 	base      *baseline                // after _initialize
@@ -223,7 +223,7 @@ func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module,
 	}
 
 	m.pool.init(options.Idle)
-	m.presence.load = func(ctx context.Context) error { return m.compileAndStart(ctx, wasm, parsed) }
+	m.presence.load = m.loadFrom(wasm, parsed)
 	if options.Late && options.Code != nil {
 		m.presence.settings, m.presence.configured = options.Settings, true
 		m.presence.away.Store(true)
@@ -234,6 +234,11 @@ func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module,
 	}
 	m.restLater(options.Rest)
 	return m, nil
+}
+
+// loadFrom returns what loads the module.
+func (m *Module) loadFrom(wasm []byte, parsed *rewrite.Module) func(context.Context) error {
+	return func(ctx context.Context) error { return m.compileAndStart(ctx, wasm, parsed) }
 }
 
 // compileAndStart compiles the module and starts its first instance, or leaves nothing of it.
@@ -281,16 +286,16 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 	}
 
 	if !m.precompiled {
-		made, err := rewritten(wasm, parsed, m.limit, options.Code)
+		made, err := rewritten(wasm, parsed, m.limit, m.givenCode())
 		if err == nil {
 			err = m.compile(ctx, made)
+		}
+		if err == nil {
+			err = m.keepCode(wasm, made)
 		}
 		if err != nil {
 			return err
 		}
-	}
-	if err := m.keepCode(); err != nil {
-		return err
 	}
 	if err := m.startFirst(ctx); err != nil {
 		return err
@@ -361,6 +366,7 @@ func (m *Module) Close(ctx context.Context) error {
 	m.presence.mu.Lock()
 	defer m.presence.mu.Unlock()
 	m.presence.stopResting()
+	defer m.dropCode()
 	return m.freeRuntime(ctx)
 }
 
