@@ -25,7 +25,7 @@ func (s *side) settle() error {
 	begun := time.Now()
 	most := roundsMost
 	if !s.until.IsZero() {
-		most *= 10 // something may be due each minute
+		most *= 3 // something may be due each minute
 	}
 	for rounds, pause := 0, 0; rounds < most; rounds++ {
 		if s.isOver() {
