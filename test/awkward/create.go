@@ -49,6 +49,8 @@ type Place struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
 	mapper   meta.RESTMapper
+	// namespaces are those that it has made.
+	namespaces []string
 }
 
 // NewPlace is of a cluster with a manager.
@@ -152,6 +154,14 @@ func (p *Place) Create(t testing.TB, all []*unstructured.Unstructured) {
 	}
 }
 
+// CreateNamespaces makes the namespaces that another place has made.
+func (p *Place) CreateNamespaces(t testing.TB, of *Place) {
+	t.Helper()
+	for _, name := range of.namespaces {
+		p.namespace(t, name)
+	}
+}
+
 // namespace makes a namespace and waits for its account, without which admission refuses pods.
 func (p *Place) namespace(t testing.TB, name string) {
 	t.Helper()
@@ -161,6 +171,7 @@ func (p *Place) namespace(t testing.TB, name string) {
 		t.Fatal(err)
 	}
 	windlass.Account(t, p.client, name)
+	p.namespaces = append(p.namespaces, name)
 }
 
 // place puts an object into a namespace, or gives it a name of its own where it is in none. It reports whether there
@@ -199,6 +210,9 @@ func (p *Place) create(t testing.TB, o *unstructured.Unstructured, dry ...string
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
+// child begins the names of orphans.
+const child = "child-"
+
 // CreateOrphans makes an owner of so many objects, and deletes it with orphan.
 func (p *Place) CreateOrphans(t testing.TB, n int) {
 	t.Helper()
@@ -214,8 +228,8 @@ func (p *Place) CreateOrphans(t testing.TB, n int) {
 	for first := range clients {
 		wg.Go(func() {
 			for i := first; i < n; i += clients {
-				child := configMap(fmt.Sprint("child-", i), owner)
-				if _, err := on.Create(t.Context(), child, metav1.CreateOptions{}); err != nil {
+				o := configMap(fmt.Sprint(child, i), owner)
+				if _, err := on.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
 					t.Error(err)
 					return
 				}
@@ -253,7 +267,7 @@ func (p *Place) Left(t testing.TB, orphans int) string {
 		switch o := &l.Items[i]; {
 		case len(o.GetOwnerReferences()) > 0 || o.GetName() == "owner":
 			owned++
-		case strings.HasPrefix(o.GetName(), "child-"):
+		case strings.HasPrefix(o.GetName(), child):
 			free++
 		}
 	}

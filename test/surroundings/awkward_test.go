@@ -21,7 +21,7 @@ import (
 // keys at most: no sync takes a tenth of the fuel that it may have, and nothing is told to be wrong with a controller.
 func awkwardObjects() surrounding {
 	size := awkward.Size{
-		Many: workload.Size(1, 10), Orphans: workload.Size(600, 40_000), Rounds: workload.Size(1, 4),
+		Many: workload.Size(1, 3), Orphans: workload.Size(600, 40_000), Rounds: workload.Size(1, 2),
 		Asks: workload.Size(16, 2000), Bytes: workload.Size(100_000, 1_000_000),
 	}
 	begin := func(t *testing.T, w *world) func(*testing.T) {
@@ -53,6 +53,7 @@ func beginNative(w *world, ours *awkward.Place, all []*unstructured.Unstructured
 	c := cluster.Start(w, cluster.Options{Nodes: 3})
 	c.Native(w, builtin.Names())
 	native := awkward.NewPlace(c)
+	native.CreateNamespaces(w, ours)
 	native.Create(w, all)
 
 	return func(t *testing.T) {
