@@ -204,7 +204,7 @@ func (a *apart) compare() *Difference {
 	y.lines = slices.Concat(ours.writes, ours.measured().Since(ours.before))
 	return &Difference{
 		theirs: x, others: y, writes: theirs.writes, told: told,
-		Subject: a.subject.Controller, Seed: a.script.seed, script: a.script, Step: a.step, Deed: deed, Kind: "end", Text: text,
+		Subject: a.subject.Controller, script: a.script, Step: a.step, Deed: deed, Kind: "end", Text: text,
 		now: a.began, past: slices.Clone(a.past),
 		objects: func() []runtime.Object { return a.before },
 	}

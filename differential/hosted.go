@@ -263,7 +263,7 @@ func (s *Subject) hostedDifference(x *script, step int, theirs, ours *traced) *D
 	if same, err := a.unlike(x1, y1); same == "" && err == nil {
 		x1, y1 = theirs.resynced[resyncs-1], ours.resynced[resyncs-1]
 	}
-	d := &Difference{Subject: s.Controller, Seed: x.seed, script: x, Step: step, Deed: theirs.deed, Kind: "end", Text: text,
+	d := &Difference{Subject: s.Controller, script: x, Step: step, Deed: theirs.deed, Kind: "end", Text: text,
 		now: theirs.began, late: true, rested: true, objects: func() []runtime.Object { return a.before },
 		writes: theirs.sent}
 

@@ -16,30 +16,9 @@ import (
 	"github.com/windlass-dev/windlass/differential/world"
 )
 
-// script is a world and what happens in it: all follows from the seed, less what is left out.
-type script struct {
-	seed    uint64       // of what isn't recorded
-	without map[int]bool // of the objects
-	skipped map[int]bool // of the steps
-	steps   int
-	// objects, where set, take the place of the seed's, and happens of its deeds.
-	objects []runtime.Object
-	happens []RecordedStep
-	// record, where set, is where a world is taken down.
-	record *Recorded
-	// replay, where set, has it be played in another order, and a situation be looked for.
-	replay *replay
-}
-
-// until returns the same world, up to a step.
-func (x *script) until(step int) *script {
-	return &script{seed: x.seed, steps: step, objects: x.objects, happens: x.happens}
-}
-
 // Difference is what the two controllers did otherwise.
 type Difference struct {
 	Subject string
-	Seed    uint64
 	Step    int
 	Deed    string // what happened before
 	Key     string
@@ -362,7 +341,7 @@ func (p *play) postpone() {
 func (p *play) difference(kind, key, text string) *Difference {
 	found := p.cluster // a sync leaves it as it is
 	return &Difference{
-		Subject: p.subject.Controller, Seed: p.script.seed, script: p.script, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text,
+		Subject: p.subject.Controller, script: p.script, Step: p.step, Deed: p.deed, Key: key, Kind: kind, Text: text,
 		now: time.Now().UTC(), past: slices.Clone(p.past), late: p.subject.late,
 		rested:  p.subject.late || p.inOrderOfChance(),
 		objects: func() []runtime.Object { return objectsOf(found) },

@@ -99,6 +99,7 @@ func (s *Subject) recorded(t *testing.T) {
 		if w.Controller != "" && w.Controller != s.Controller {
 			continue
 		}
+
 		t.Run(file, func(t *testing.T) {
 			x, err := w.script()
 			if err != nil {

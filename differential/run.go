@@ -217,7 +217,7 @@ func (d *Difference) head() string {
 		late = " where caches are late"
 	}
 	const form = "%s differs from upstream's%s (SEED=%d WORLDS=1): %s, step %d, after: %s\n(-upstream +plugin)\n%s\n"
-	head := fmt.Sprintf(form, d.Subject, late, d.Seed, d.Kind, d.Step, d.Deed, d.Text)
+	head := fmt.Sprintf(form, d.Subject, late, d.script.seed, d.Kind, d.Step, d.Deed, d.Text)
 	for _, a := range d.unknown {
 		head += fmt.Sprintf("# no rule knows of: %s\n", a)
 	}
