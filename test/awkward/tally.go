@@ -37,9 +37,10 @@ func (p *Place) Tally(t testing.TB) map[string]int {
 			case owner.Kind == "CronJob" || left[owner.UID]:
 				left[o.UID] = true
 			default:
-				// A Deployment's ReplicaSets have other hashes in their names than natively, docs/differences.md.
+				// A Deployment's ReplicaSets have other hashes in their names than natively, docs/differences.md: also
+				// longer ones, for which long names are cut shorter.
 				name := strings.TrimSuffix(owner.Name, "-"+o.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
-				all[fmt.Sprint(r.Resource, " in ", o.Namespace, " of ", owner.Kind, " ", name)]++
+				all[fmt.Sprintf("%s in %s of %s %.230s", r.Resource, o.Namespace, owner.Kind, name)]++
 			}
 		}
 	}
