@@ -14,7 +14,7 @@ import (
 // A module of a stranger that rests holds next to nothing of the process's memory: its code is in a file, and of the
 // module only what is declared in it is decoded.
 func TestRestingHoldsLittle(t *testing.T) {
-	wasm := guestModule(t, "go")
+	wasm := guestModule(t, guests[0])
 	load := func() *Module {
 		m, err := Load(t.Context(), wasm, Options{Name: "guest", Helpers: helpers, Untrusted: true, Rest: time.Hour})
 		if err != nil {
@@ -33,7 +33,7 @@ func TestRestingHoldsLittle(t *testing.T) {
 	for range n {
 		load()
 	}
-	if each := (heap() - before) / n; each > 32<<10 {
+	if each := (heap() - before) / n; each > 20<<10 {
 		t.Errorf("each holds %d bytes of the heap", each)
 	}
 }
