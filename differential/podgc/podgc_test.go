@@ -259,6 +259,9 @@ func pod(r *world.Rand, name string) *corev1.Pod {
 	}
 	if r.One(5) {
 		r.End(p)
+		if r.One(3) { // a delete of which the API server has done the first half
+			p.DeletionGracePeriodSeconds, p.Finalizers = world.Ptr[int64](0), nil
+		}
 	}
 	return p
 }

@@ -24,8 +24,8 @@ var (
 			When(sdk.On(nodes, sdk.In("spec.taints.key", corev1.TaintNodeOutOfService))).
 			Fields(nodePodFields...).QuietOn(abi.QuietOwn)
 
-	nodePodFields = []string{"metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.generation",
-		"status.phase", "status.conditions.type", "status.conditions.status"}
+	nodePodFields = []string{"metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.finalizers",
+		"metadata.generation", "status.phase", "status.conditions.type", "status.conditions.status"}
 )
 
 // syncNode deletes the pods that are being deleted on a node that isn't ready and is said to be out of service, and all

@@ -42,7 +42,8 @@ func (p *Pod) terminal() bool {
 // awaitsFinalizers reports whether nothing keeps the pod but its finalizers: it has been deleted without grace, and
 // another delete would change nothing.
 func (p *Pod) awaitsFinalizers() bool {
-	return p.terminal() && p.Deleting() && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
+	return len(p.Finalizers) > 0 && p.terminal() && p.Deleting() && p.DeletionGracePeriodSeconds != nil &&
+		*p.DeletionGracePeriodSeconds == 0
 }
 
 // evicted reports whether a kubelet has ended the pod for want of something.

@@ -72,7 +72,7 @@ func TestMost(t *testing.T) {
 	for i := range all[:most+100] {
 		p := &Pod{Status: PodStatus{Phase: corev1.PodSucceeded}}
 		p.Name, p.DeletionTimestamp, p.DeletionGracePeriodSeconds = strconv.Itoa(i), &metav1.Time{}, new(int64)
-		*p.DeletionTimestamp = metav1.UnixNano(1e9)
+		*p.DeletionTimestamp, p.Finalizers = metav1.UnixNano(1e9), []string{"example.com/keep"}
 		all[i].Data = resource.Append(nil, p)
 	}
 	// the one that may stay is "9999"

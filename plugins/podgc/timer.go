@@ -20,11 +20,11 @@ var (
 	ended      = sdk.Select(pods, hasEnded()).Named("ended").Counted(1 << 30).Quiet()
 	terminated = sdk.Select(pods, hasEnded()).Named("terminated").Lazy().
 			Fields("metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds",
-			"metadata.generation", "status.phase", "status.reason").Quiet()
+			"metadata.finalizers", "metadata.generation", "status.phase", "status.reason").Quiet()
 	unscheduled = sdk.Select(pods, sdk.Exists("metadata.deletionTimestamp"),
 		sdk.Not(sdk.Exists("spec.nodeName"))).Named("unscheduled").
-		Fields("metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.generation",
-			"status.phase").Quiet()
+		Fields("metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.finalizers",
+			"metadata.generation", "status.phase").Quiet()
 )
 
 // most is how many terminated pods are deleted in one sync.
