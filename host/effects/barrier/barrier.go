@@ -43,8 +43,8 @@ type Gone struct {
 	Resource        abi.Resource
 	Namespace, Name string
 	UID             string
-	Deleted         bool   // by a delete or an eviction: being deleted is enough
-	Version         string // of a delete whose answer had one: reaching it is enough, too
+	Deleted         bool   // by a delete or an eviction: being deleted is enough, if nothing says more
+	Version         string // of a delete whose answer had one: it may have been deleted before, so reaching this is enough
 }
 
 // Stale is an object whose cached form was refuted by the server.
@@ -197,7 +197,7 @@ func (b *Barriers) isDeleted(g Gone) bool {
 	if o == nil || string(o.UID) != g.UID {
 		return true
 	}
-	if !g.Deleted {
+	if !g.Deleted || g.Version != "" {
 		return false
 	}
 	return envelope.IsDeleting(o.Raw)

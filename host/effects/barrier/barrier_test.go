@@ -120,6 +120,33 @@ func TestWaitsForManyRemovals(t *testing.T) {
 	}
 }
 
+// An object that was being deleted before a key has deleted it, at once this time, is waited for until the cache shows
+// what has become of it.
+func TestWaitsForSecondDeletion(t *testing.T) {
+	now, p := metav1.Now(), &corev1.Pod{}
+	p.Namespace, p.Name, p.UID, p.DeletionTimestamp = "default", "web-0", "uid-0", &now
+	store := &goneStore{objects: map[string]*cache.Object{
+		p.Name: {Namespace: p.Namespace, Name: p.Name, UID: p.UID, Raw: schematest.Marshal(t, p)},
+	}}
+	b := newBarriers(t, store)
+	key := abi.KeyRef{Namespace: "default", Name: "web"}
+	g := Gone{Resource: pods, Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Deleted: true, Version: "2"}
+	b.Removed(key, g)
+	if b.Ready(key) {
+		t.Error("ready while the cache shows the object as it was before")
+	}
+	delete(store.objects, p.Name)
+	if !b.Ready(key) {
+		t.Error("not ready though the object is gone")
+	}
+
+	g.Version = "1"
+	b.Removed(key, g)
+	if !b.Ready(key) {
+		t.Error("not ready though the cache has reached the answer's version")
+	}
+}
+
 // Which keys wait is told, with what for: a few things of each, and the longest wait first.
 func TestParked(t *testing.T) {
 	store := &goneStore{objects: map[string]*cache.Object{}}
