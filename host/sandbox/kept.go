@@ -71,12 +71,13 @@ const keepAlign = 4096
 
 // keep keeps an archive.
 func (u *unnamedFile) keep(archive []byte) (*keptCode, error) {
-	at, size, ok := u.write(archive)
-	var from io.ReaderAt = bytes.NewReader(bytes.Clone(archive))
+	var from io.ReaderAt
 	release := func() {}
-	if ok {
+	if at, size, ok := u.write(archive); ok {
 		from = io.NewSectionReader(u.file, at, int64(len(archive)))
 		release = sync.OnceFunc(func() { u.give(at, size) })
+	} else {
+		from = bytes.NewReader(bytes.Clone(archive))
 	}
 	r, err := zip.NewReader(from, int64(len(archive)))
 	if err != nil {

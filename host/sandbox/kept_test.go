@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
+
+	asm "github.com/windlass-dev/windlass/host/sandbox/internal/assemble"
 )
 
 // A module of a stranger that rests holds next to nothing of the process's memory: its code is in a file, and of the
@@ -91,6 +94,21 @@ func TestUnnamedFile(t *testing.T) {
 	}
 	if got, err := fs.ReadFile(keep("four"), "code"); err != nil || string(got) != "four" {
 		t.Errorf("kept is %q, %v", got, err)
+	}
+}
+
+// A module that can't be started keeps nothing, however often it is tried.
+func TestFailedLoadKeepsNothing(t *testing.T) {
+	wasm := pluginModule(func(m *asm.Module) { m.Func("_initialize", "", "", "", 0) }) // unreachable
+	before := keptFile.kept
+	for range 2 {
+		if _, err := Load(t.Context(), wasm, Options{Name: "guest", Untrusted: true, Rest: time.Hour}); err == nil ||
+			!strings.Contains(err.Error(), "unreachable") {
+			t.Fatalf("loaded: %v", err)
+		}
+	}
+	if keptFile.kept != before {
+		t.Errorf("the file keeps %d regions, %d before", keptFile.kept, before)
 	}
 }
 

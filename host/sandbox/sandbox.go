@@ -230,6 +230,7 @@ func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module,
 		return m, nil
 	}
 	if err := m.presence.load(ctx); err != nil {
+		m.dropCode()
 		return nil, err
 	}
 	m.restLater(options.Rest)
