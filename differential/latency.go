@@ -13,10 +13,10 @@ import (
 	"github.com/windlass-dev/windlass/differential/world"
 )
 
-// weather is how slow the API server is under the host, and beside it. Which writes hang is the same for the plugin and
+// latency is how slow the API server is under the host, and beside it. Which writes hang is the same for the plugin and
 // for upstream's controller in every other of its plays, as far as both send the same: what comes of a write that isn't
 // answered is then the same misfortune for both.
-type weather struct {
+type latency struct {
 	seed  uint64
 	hangs bool      // now and then
 	begun time.Time // when the present step has
@@ -29,57 +29,57 @@ type weather struct {
 // writeTime is how long an API server takes to write one object at most.
 const writeTime = 34 * time.Second
 
-// weatherOf is that of a play of upstream's controller; the plugin's is that of the second.
-func weatherOf(x *script, salt uint64) *weather {
+// latencyOf is that of a play of upstream's controller; the plugin's is that of the second.
+func latencyOf(x *script, salt uint64) *latency {
 	seed := x.seed + 11
 	if salt%2 == 0 {
 		seed += salt << 32
 	}
-	return &weather{seed: seed, hangs: salt > 0}
+	return &latency{seed: seed, hangs: salt > 0}
 }
 
 // begin begins a step.
-func (w *weather) begin(now time.Time) { w.begun, w.sent = now, map[string]int{} }
+func (l *latency) begin(now time.Time) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.begun, l.sent = now, map[string]int{}
+}
 
 // Before has a request take up to a fiftieth of a second, so that which of several side by side comes first is chance,
 // and a write perhaps so long that nothing comes of it.
-func (w *weather) Before(h *http.Request) error {
-	r := w.of(h)
-	d := time.Duration(1 + r.IntN(20_000_000))
-	return w.wait(h, d+w.hang(h, r))
+func (l *latency) Before(h *http.Request) error {
+	r, hang := l.of(h)
+	return wait(h, time.Duration(1+r.IntN(20_000_000))+hang)
 }
 
 // After has the answer to a write come late, or never.
-func (w *weather) After(h *http.Request) error {
+func (l *latency) After(h *http.Request) error {
 	select {
-	case w.wrote <- struct{}{}:
+	case l.wrote <- struct{}{}:
 	default:
 	}
-	return w.wait(h, w.hang(h, w.of(h)))
+	_, hang := l.of(h)
+	return wait(h, hang)
 }
 
-// of is what chance has for a request.
-func (w *weather) of(h *http.Request) *world.Rand {
-	w.lock.Lock()
+// of returns what chance has for a request, and how long it hangs: a write now and then, most of them not at all.
+func (l *latency) of(h *http.Request) (r *world.Rand, hang time.Duration) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	what := h.Method + " " + h.URL.Path
-	w.sent[what]++
-	n := w.sent[what]
-	w.lock.Unlock()
-
+	l.sent[what]++
 	x := fnv.New64a()
-	fmt.Fprint(x, w.seed, w.begun.UnixNano(), n, what)
-	return world.NewRand(x.Sum64())
-}
+	fmt.Fprint(x, l.seed, l.begun.UnixNano(), l.sent[what], what)
+	r = world.NewRand(x.Sum64())
 
-// hang is how long a write hangs: but seldom it doesn't.
-func (w *weather) hang(h *http.Request, r *world.Rand) time.Duration {
-	if !w.hangs || h.Method == http.MethodGet || !r.One(60) || !time.Now().Before(calmFrom(w.begun)) {
-		return 0
+	if l.hangs && h.Method != http.MethodGet && r.One(60) && time.Now().Before(calmFrom(l.begun)) {
+		hang = time.Duration(r.IntN(40)) * time.Second
 	}
-	return time.Duration(r.IntN(40)) * time.Second
+	return r, hang
 }
 
-func (w *weather) wait(h *http.Request, d time.Duration) error {
+// wait returns after a time, or with what a client is told that has waited for as long as an API server does.
+func wait(h *http.Request, d time.Duration) error {
 	t := time.NewTimer(min(d, writeTime))
 	defer t.Stop()
 	select {

@@ -26,8 +26,8 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 	defer n.Close()
 
 	us := a.sides[0]
-	w := weatherOf(x, salt)
-	us.cluster.ByAge, us.cluster.Weather = true, w
+	delays := latencyOf(x, salt)
+	us.cluster.ByAge, us.cluster.Latency = true, delays
 	tr, names := &trace{}, map[string]string{}
 	err = a.populate(us)
 	for ; err == nil && a.step <= x.steps; a.step++ {
@@ -39,7 +39,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		st := traced{deed: a.deed, began: begun, before: us.cluster.Clone()}
 		us.cluster.Requests = nil
 		us.seen, us.errors, us.until = nil, nil, begun.Add(stepTime)
-		w.begin(begun)
+		delays.begin(begun)
 		n.Begin()
 		if err = us.settle(); err != nil {
 			break
@@ -137,9 +137,9 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 
 	us.show, us.reached = h.Show, h.Reached
 	wrote := make(chan struct{}, 1)
-	w := weatherOf(x, 1)
-	w.wrote = wrote
-	c.ByAge, c.Weather = true, w
+	delays := latencyOf(x, 1)
+	delays.wrote = wrote
+	c.ByAge, c.Latency = true, delays
 	if err := a.populate(us); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 		}
 		st := traced{deed: a.deed, began: begun, before: c.Clone()}
 		c.Requests = nil
-		w.begin(begun)
+		delays.begin(begun)
 		if a.step == 0 {
 			h.Begin()
 		}

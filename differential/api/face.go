@@ -82,26 +82,26 @@ type face struct{ c *Cluster }
 // RoundTrip answers a request.
 func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	f := face{l()}
-	w := f.c.Weather
-	if w == nil {
+	delays := f.c.Latency
+	if delays == nil {
 		return f.answer(h)
 	}
-	if err := w.Before(h); err != nil {
+	if err := delays.Before(h); err != nil {
 		return lost(h, err)
 	}
 	answer, err := f.answer(h)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.After(h); err != nil {
+	if err := delays.After(h); err != nil {
 		return lost(h, err)
 	}
 	return answer, nil
 }
 
-// Weather is what the API server does to a request before it does what it is asked for, and afterwards, before it
+// Latency is what the API server does to a request before it does what it is asked for, and afterwards, before it
 // answers. Its error is the answer instead: that of an API server, or of a client that waits no longer.
-type Weather interface {
+type Latency interface {
 	Before(*http.Request) error
 	After(*http.Request) error
 }

@@ -95,8 +95,8 @@ type Cluster struct {
 	// ByAge has List return objects whose names were made up in the order in which they were made: a controller that goes
 	// its own way makes up other names.
 	ByAge bool
-	// Weather, where set, is what becomes of requests on their way.
-	Weather Weather
+	// Latency, where set, is what becomes of requests on their way.
+	Latency Latency
 }
 
 // NewCluster returns a cluster in which nothing is.
