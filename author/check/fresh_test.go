@@ -95,8 +95,12 @@ func TestOldModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	if p, err := Find(t.Context(), folder, &said); err != nil || string(p.Wasm) != "no module" {
-		t.Error(err)
+	p, err := Find(t.Context(), folder, &said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wasm, err := p.Wasm(); err != nil || string(wasm) != "no module" {
+		t.Errorf("it holds %q, %v", wasm, err)
 	}
 	if !strings.Contains(said.String(), "plugin.wasm is older than "+filepath.Join(folder, "plugin.c")) {
 		t.Errorf("it says %q", said.String())

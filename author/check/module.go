@@ -141,7 +141,7 @@ func Module(ctx context.Context, path string, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer m.Close()
-	r := &Report{Plugin: m.Manifest().Name, Version: m.Manifest().Version, Module: p.String(), Size: len(p.Wasm)}
+	r := &Report{Plugin: m.Manifest().Name, Version: m.Manifest().Version, Module: p.String(), Size: p.Size}
 	if o.Replay != "" {
 		again, err := Replay(ctx, m, o.Replay)
 		if err != nil {

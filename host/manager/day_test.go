@@ -103,7 +103,11 @@ func giveCode(t *testing.T, all []*plugins.Plugin, in string) {
 	for _, p := range all {
 		folder := filepath.Join(in, p.Name)
 		if _, err := os.Stat(folder); err != nil {
-			if err := sandbox.Compile(t.Context(), p.Wasm, sandbox.DefaultMemoryLimit, folder); err != nil {
+			wasm, err := p.Wasm()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := sandbox.Compile(t.Context(), wasm, sandbox.DefaultMemoryLimit, folder); err != nil {
 				t.Error(err)
 			}
 		}

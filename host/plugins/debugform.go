@@ -16,7 +16,7 @@ func DebugFile(module string) string { return strings.TrimSuffix(module, ".wasm"
 // DebugForm reads what sandbox.Debug takes of a module: the file beside it, nil where there is none.
 func DebugForm(p *Plugin) ([]byte, error) {
 	if strings.HasSuffix(p.Origin, debugSuffix) {
-		return p.Wasm, nil
+		return p.Wasm()
 	}
 	if p.Origin == OriginBuiltin {
 		return nil, nil
@@ -28,5 +28,5 @@ func DebugForm(p *Plugin) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return form.Wasm, nil
+	return form.Wasm()
 }

@@ -177,15 +177,17 @@ func manifestOf(ctx context.Context, p *Plugin) (*abi.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m != nil {
-		if p.Code == nil { // nor has the build checked it
-			if err := sandbox.Check(p.Wasm, manifestOptions(p)); err != nil {
-				return nil, err
-			}
-		}
-		return m, nil
+	if m != nil && p.Code != nil {
+		return m, nil // the build has checked it
 	}
-	module, err := sandbox.Load(ctx, p.Wasm, manifestOptions(p))
+	wasm, err := p.Wasm()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	if m != nil {
+		return m, sandbox.Check(wasm, manifestOptions(p, wasm))
+	}
+	module, err := sandbox.Load(ctx, wasm, manifestOptions(p, wasm))
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +219,11 @@ func (p *Plugin) declares() (*abi.Manifest, error) {
 }
 
 func declared(p *Plugin) (*abi.Manifest, error) {
-	if section, err := rewrite.Manifest(p.Wasm); err == nil && section != nil {
+	wasm, err := p.Wasm()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	if section, err := rewrite.Manifest(wasm); err == nil && section != nil {
 		return decodeManifest(p, section)
 	}
 	return nil, nil

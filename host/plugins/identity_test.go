@@ -85,7 +85,7 @@ func TestIdentity(t *testing.T) {
 
 			sources := []Source{Folder(folder)}
 			if name != "a configured plugin's controller" { // whose name none of the built-in ones may have
-				sources = slices.Insert(sources, 0, Source(builtInSource{newPlugin("cleaner", OriginBuiltin,
+				sources = slices.Insert(sources, 0, Source(builtInSource{New("cleaner", OriginBuiltin,
 					module("cleaner", "builtin", two))}))
 			}
 			found, problems := new(Finder).Find(t.Context(), k, sources...)

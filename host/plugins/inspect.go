@@ -32,7 +32,11 @@ type Memory struct {
 
 // Inspect reads a module and runs it for its manifest, in the sandbox.
 func Inspect(ctx context.Context, p *Plugin) (*Inspection, error) {
-	parsed, err := rewrite.Parse(p.Wasm)
+	wasm, err := p.Wasm()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	parsed, err := rewrite.Parse(wasm)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
@@ -44,13 +48,13 @@ func Inspect(ctx context.Context, p *Plugin) (*Inspection, error) {
 
 	const page = 64 << 10
 	i := &Inspection{
-		Origin: p.String(), Digest: p.Digest, Size: len(p.Wasm), Manifest: m, ManifestFrom: "module", Imports: []string{},
+		Origin: p.String(), Digest: p.Digest, Size: p.Size, Manifest: m, ManifestFrom: "module", Imports: []string{},
 		Memory: Memory{Min: int64(parsed.MemoryMin) * page, Max: int64(parsed.MemoryMax) * page},
 	}
 	if parsed.Manifest != nil {
 		i.ManifestFrom = "section"
 	}
-	if i.Sections, err = rewrite.Sections(p.Wasm); err != nil {
+	if i.Sections, err = rewrite.Sections(wasm); err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
 

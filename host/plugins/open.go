@@ -68,7 +68,11 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 		}
 	}
 
-	if l.Module, err = sandbox.Load(ctx, p.Wasm, o); err != nil {
+	wasm, err := p.Wasm()
+	if err == nil {
+		l.Module, err = sandbox.Load(ctx, wasm, o)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
 	defer func() {
@@ -114,10 +118,10 @@ func tooLarge(answer []byte) string {
 
 // manifestOptions are those under which a module runs for its manifest alone, before it is known whose limits it has:
 // with no more memory than by default, unless it declares more.
-func manifestOptions(p *Plugin) sandbox.Options {
+func manifestOptions(p *Plugin, wasm []byte) sandbox.Options {
 	o := sandbox.Options{Name: p.String(), Interpreter: true, MemoryLimit: sandbox.DefaultMemoryLimit, Helpers: Helpers,
 		Log: pluginLogger(p), Untrusted: p.Origin != OriginBuiltin}
-	if m, err := rewrite.Parse(p.Wasm); err == nil {
+	if m, err := rewrite.Parse(wasm); err == nil {
 		o.MemoryLimit = min(max(o.MemoryLimit, int64(m.MemoryMin)<<16), sandbox.MaxMemoryLimit)
 	}
 	return o

@@ -189,7 +189,7 @@ func settingsOf(t *testing.T) func(*abi.Manifest) {
 func TestSettingsReachTheGuest(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	writeFile(t, ca, []byte("CERTIFICATE"))
-	p := newPlugin("echo", "echo.wasm", guest{manifest: manifest(t, "echo", settingsOf(t)), echo: true}.wasm())
+	p := New("echo", "echo.wasm", guest{manifest: manifest(t, "echo", settingsOf(t)), echo: true}.wasm())
 	_, err := Open(t.Context(), p, sandbox.Options{}, map[string]string{"ca": ca, "plain": "Text"})
 	var refused *sandbox.SettingsError
 	if !errors.As(err, &refused) {
@@ -206,7 +206,7 @@ func TestSettingsReachTheGuest(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	p := newPlugin("good", OriginBuiltin, guest{manifest: manifest(t, "good", settingsOf(t))}.wasm())
+	p := New("good", OriginBuiltin, guest{manifest: manifest(t, "good", settingsOf(t))}.wasm())
 	l, err := Open(t.Context(), p, sandbox.Options{}, map[string]string{"surge": "1"})
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestOpenRefuses(t *testing.T) {
 		"manifest out there": {guest{manifest: strings.Repeat(" ", abi.ManifestMax+1), pages: 20}, 0, nil, []string{"good"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Open(t.Context(), newPlugin("good", OriginBuiltin, c.guest.wasm()), sandbox.Options{MemoryLimit: c.limit},
+			_, err := Open(t.Context(), New("good", OriginBuiltin, c.guest.wasm()), sandbox.Options{MemoryLimit: c.limit},
 				c.values)
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
@@ -326,7 +326,7 @@ func TestManifestSection(t *testing.T) {
 			if n := strings.Count(string(wasm), rewrite.ManifestSection); n > 1 {
 				t.Errorf("%d sections", n)
 			}
-			p := newPlugin("good", OriginBuiltin, wasm)
+			p := New("good", OriginBuiltin, wasm)
 
 			expectError := func(err error, want string) {
 				t.Helper()
@@ -378,7 +378,7 @@ func TestInspect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if i.Origin != path || i.Size != len(p.Wasm) || i.Memory != (Memory{3 << 16, 4 << 30}) || len(i.Imports) != 0 ||
+	if i.Origin != path || i.Size != p.Size || i.Memory != (Memory{3 << 16, 4 << 30}) || len(i.Imports) != 0 ||
 		i.Manifest.Name != "a" ||
 		!strings.Contains(strings.Join(i.Exports, " "), "windlass_alloc(i32)->i32") {
 		t.Errorf("%+v", i)

@@ -1,7 +1,6 @@
 package plugins
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/sandbox/rewrite"
+	"github.com/windlass-dev/windlass/host/scratch"
 	builtin "github.com/windlass-dev/windlass/plugins"
 )
 
@@ -31,11 +31,22 @@ type Plugin struct {
 	File string
 	// Digest is "sha256:" and the sum of the module as delivered, in hex.
 	Digest string
-	Wasm   []byte
+	// Size is the module's, in bytes.
+	Size int
 	// Code is native code of the module from the build; nil for what isn't built in.
 	Code fs.FS
 
+	wasm     func() ([]byte, error)        // nil: there is no module
 	declared func() (*abi.Manifest, error) // what declares gives, remembered; nil where nothing remembers it
+}
+
+// Wasm reads the module. Most modules are needed once and are there for long, so a built-in one is in the executable
+// and any other in a file of the process's, not in its memory.
+func (p *Plugin) Wasm() ([]byte, error) {
+	if p.wasm == nil {
+		return nil, errors.New("its module isn't there")
+	}
+	return p.wasm()
 }
 
 // String names the plugin by where it comes from: "builtin:replicaset" or the file's path.
@@ -46,9 +57,15 @@ func (p *Plugin) String() string {
 	return p.Origin
 }
 
-func newPlugin(name, origin string, wasm []byte) *Plugin {
+// New returns the plugin that a module is, which was found by that name.
+func New(name, origin string, wasm []byte) *Plugin {
+	kept := scratch.Keep(wasm)
+	return newPlugin(name, origin, wasm, kept.Bytes)
+}
+
+func newPlugin(name, origin string, wasm []byte, again func() ([]byte, error)) *Plugin {
 	sum := sha256.Sum256(wasm)
-	p := &Plugin{Name: name, Origin: origin, Digest: "sha256:" + hex.EncodeToString(sum[:]), Wasm: wasm}
+	p := &Plugin{Name: name, Origin: origin, Digest: "sha256:" + hex.EncodeToString(sum[:]), Size: len(wasm), wasm: again}
 	p.declared = sync.OnceValues(func() (*abi.Manifest, error) { return declared(p) })
 	return p
 }
@@ -83,7 +100,7 @@ var builtIns = sync.OnceValue(func() map[string]*Plugin {
 	all := map[string]*Plugin{}
 	for _, name := range builtin.Names() {
 		if wasm, ok := builtin.Module(name); ok {
-			all[name] = newPlugin(name, OriginBuiltin, wasm)
+			all[name] = newPlugin(name, OriginBuiltin, wasm, func() ([]byte, error) { return wasm, nil })
 			all[name].Code = builtin.Code(name)
 		}
 	}
@@ -139,7 +156,7 @@ func File(path string) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPlugin(path, path, wasm), nil
+	return New(path, path, wasm), nil
 }
 
 // Named returns the module that "builtin:NAME" or a path names.
@@ -181,5 +198,5 @@ func readAtMost(path string, most int64) ([]byte, error) {
 	if int64(len(b)) > most {
 		return nil, errTooLarge
 	}
-	return bytes.Clone(b), nil // it is kept, and has room for more
+	return b, nil
 }

@@ -140,21 +140,32 @@ func rewrittenName(wasm []byte, pages uint32) string {
 	return fmt.Sprintf("rewritten-%d-%x.wasm", pages, sha256.Sum256(wasm))
 }
 
-// hollowName is the file that has the same without its functions' code.
-func hollowName(wasm []byte, pages uint32) string { return "hollow-" + rewrittenName(wasm, pages) }
+// hollowOf is the file that has the same without its functions' code.
+func hollowOf(rewritten string) string { return "hollow-" + rewritten }
 
-// rewritten returns the module as it will run: from what Compile left, if that is of this module and this limit.
-func rewritten(wasm []byte, parsed *rewrite.Module, pages uint32, given fs.FS) ([]byte, error) {
-	if given != nil {
-		if b, err := fs.ReadFile(given, rewrittenName(wasm, pages)); err == nil {
-			return b, nil
-		}
+// source is what a module is loaded from.
+type source struct {
+	wasm   []byte // nil: all that is needed is kept
+	parsed *rewrite.Module
+	file   func() string // of the rewritten module beside the native code: rewrittenName
+}
+
+func newSource(wasm []byte, parsed *rewrite.Module, pages uint32) source {
+	return source{wasm, parsed, sync.OnceValue(func() string { return rewrittenName(wasm, pages) })}
+}
+
+// rewritten returns the module as it will run: from the native code's folder, if that is of this module and this limit.
+func rewritten(from source, pages uint32, given fs.FS) ([]byte, error) {
+	if given == nil {
+		return from.parsed.Rewrite(pages)
 	}
-	if given != nil { // then only what the module declares has been parsed
-		var err error
-		if parsed, err = rewrite.Parse(wasm); err != nil {
-			return nil, err
-		}
+	b, err := fs.ReadFile(given, from.file())
+	if err == nil || from.wasm == nil {
+		return b, err
+	}
+	parsed, err := rewrite.Parse(from.wasm) // only what the module declares has been parsed
+	if err != nil {
+		return nil, err
 	}
 	return parsed.Rewrite(pages)
 }
@@ -182,10 +193,11 @@ func Compile(ctx context.Context, wasm []byte, limit int64, folder string) error
 	if err != nil {
 		return fmt.Errorf("a module without its code: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, hollowName(wasm, pages)), hollow, 0o600); err != nil {
+	name := rewrittenName(wasm, pages)
+	if err := os.WriteFile(filepath.Join(folder, hollowOf(name)), hollow, 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(folder, rewrittenName(wasm, pages)), made, 0o600)
+	return os.WriteFile(filepath.Join(folder, name), made, 0o600)
 }
 
 // hollowOut returns the rewritten module without its functions' code, and makes the native code that there is of the

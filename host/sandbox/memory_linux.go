@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,11 +13,6 @@ func mapMemory(size int) (*linearMemory, error) {
 		return nil, fmt.Errorf("mapping %d bytes of guest memory: %w", size, err)
 	}
 	return &linearMemory{b}, nil
-}
-
-// punch gives a file's region back to its file system, as far as that can.
-func punch(f *os.File, at, size int64) {
-	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, size)
 }
 
 // drop returns pages back to the system; they read as zero from now on. The slice must begin and end at page

@@ -2,8 +2,6 @@
 
 package sandbox
 
-import "os"
-
 // Only Linux promises that dropped pages read as zero; elsewhere, which is for trying things out, memory is on the Go
 // heap and is cleared.
 
@@ -13,9 +11,6 @@ func drop(b []byte) error {
 	clear(b)
 	return nil
 }
-
-// punch leaves the region there until the process ends.
-func punch(*os.File, int64, int64) {}
 
 // Free leaves the memory to the collector.
 func (l *linearMemory) Free() { l.bytes = nil }

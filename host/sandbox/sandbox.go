@@ -21,6 +21,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -218,12 +219,12 @@ func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module,
 		options: options,
 		limit:   pagesOf(options.MemoryLimit, parsed),
 		minimum: parsed.MemoryMin,
-		globals: parsed.MutableGlobals, manifest: parsed.Manifest,
+		globals: parsed.MutableGlobals, manifest: bytes.Clone(parsed.Manifest), // for the module's bytes aren't kept for it
 		turns: NewGate(cap(options.Gate.places)),
 	}
 
 	m.pool.init(options.Idle)
-	m.presence.load = m.loadFrom(wasm, parsed)
+	m.presence.load = m.loadFrom(newSource(wasm, parsed, m.limit))
 	if options.Late && options.Code != nil {
 		m.presence.settings, m.presence.configured = options.Settings, true
 		m.presence.away.Store(true)
@@ -238,12 +239,12 @@ func checkAndLoad(ctx context.Context, wasm []byte, options Options) (_ *Module,
 }
 
 // loadFrom returns what loads the module.
-func (m *Module) loadFrom(wasm []byte, parsed *rewrite.Module) func(context.Context) error {
-	return func(ctx context.Context) error { return m.compileAndStart(ctx, wasm, parsed) }
+func (m *Module) loadFrom(from source) func(context.Context) error {
+	return func(ctx context.Context) error { return m.compileAndStart(ctx, from) }
 }
 
 // compileAndStart compiles the module and starts its first instance, or leaves nothing of it.
-func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewrite.Module) (err error) {
+func (m *Module) compileAndStart(ctx context.Context, from source) (err error) {
 	options := &m.options
 	m.precompiled = false
 	started := false
@@ -270,29 +271,29 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 
 	switch {
 	case options.Untrusted && m.kept == nil:
-		err = m.compileInChild(ctx, wasm)
+		err = m.compileInChild(ctx, from.wasm)
 	case !options.Untrusted && options.Code == nil:
-		err = validate(ctx, parsed.Delivered(), m.limit)
+		err = validate(ctx, from.parsed.Delivered(), m.limit)
 	}
 
 	if err != nil {
 		return err
 	}
 	m.runtime = wazero.NewRuntimeWithConfig(ctx, config)
-	if err := m.defineImports(ctx, parsed); err != nil {
+	if err := m.defineImports(ctx, from.parsed); err != nil {
 		return err
 	}
-	if err := m.takeNative(ctx, wasm); err != nil {
+	if err := m.takeNative(ctx, from); err != nil {
 		return err
 	}
 
 	if !m.precompiled {
-		made, err := rewritten(wasm, parsed, m.limit, m.givenCode())
+		made, err := rewritten(from, m.limit, m.givenCode())
 		if err == nil {
 			err = m.compile(ctx, made)
 		}
 		if err == nil {
-			err = m.keepCode(wasm, made)
+			err = m.keepCode(from, made)
 		}
 		if err != nil {
 			return err
@@ -307,11 +308,11 @@ func (m *Module) compileAndStart(ctx context.Context, wasm []byte, parsed *rewri
 
 // takeNative takes the native code that the build has left, if it is of this limit and fits this process: else the
 // module isn't precompiled.
-func (m *Module) takeNative(ctx context.Context, wasm []byte) error {
+func (m *Module) takeNative(ctx context.Context, from source) error {
 	if m.code == nil || m.options.Code == nil {
 		return nil
 	}
-	hollow, err := fs.ReadFile(m.options.Code, hollowName(wasm, m.limit))
+	hollow, err := fs.ReadFile(m.options.Code, hollowOf(from.file()))
 	if err != nil {
 		return nil // of another limit
 	}

@@ -18,7 +18,7 @@ func compilers(t *testing.T, recordings map[string]string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := &plugins.Plugin{Name: name, Wasm: module.BuildWithGo(t, name)}
+			p := plugins.New(name, name, module.BuildWithGo(t, name))
 			same, performs := 0, 0
 			if err := replay.Run(t.Context(), f, replay.Options{Plugin: p}, func(r replay.Result) {
 				if r.Verdict != replay.Same {

@@ -228,12 +228,16 @@ func changed(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 
+	wasm, err := p.Wasm()
+	if err != nil {
+		t.Fatal(err)
+	}
 	const before, after = "ScalingReplicaSet", "ScalingReplicaBag"
-	if n := bytes.Count(p.Wasm, []byte(before)); n != 1 {
+	if n := bytes.Count(wasm, []byte(before)); n != 1 {
 		t.Fatalf("%q is %d times in the module", before, n)
 	}
 
-	p.Wasm = bytes.Replace(p.Wasm, []byte(before), []byte(after), 1)
+	p = plugins.New(p.Name, p.Origin, bytes.Replace(wasm, []byte(before), []byte(after), 1))
 	events := func(s *record.Sync) int { return bytes.Count(s.Answer, []byte(before)) }
 	different := 0
 	err = replay.Run(context.WithoutCancel(t.Context()), f, replay.Options{Plugin: p}, func(r replay.Result) {

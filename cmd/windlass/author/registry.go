@@ -117,12 +117,16 @@ The module runs in the sandbox for its manifest first; a file that isn't a plugi
 			if err != nil {
 				return err
 			}
+			wasm, err := p.Wasm()
+			if err != nil {
+				return fmt.Errorf("%s: %w", p, err)
+			}
 			return r.changeImage(cmd, args[1], func(c *oci.Client, ref oci.Reference) (oci.Reference, error) {
 				if ref.Digest != "" {
 					return ref, fmt.Errorf("%s: the digest follows from the module that is pushed: give a tag, or nothing, instead",
 						args[1])
 				}
-				return c.Push(cmd.Context(), ref, p.Wasm, map[string]string{"org.opencontainers.image.title": i.Manifest.Name,
+				return c.Push(cmd.Context(), ref, wasm, map[string]string{"org.opencontainers.image.title": i.Manifest.Name,
 					"org.opencontainers.image.version": i.Manifest.Version})
 			})
 		},

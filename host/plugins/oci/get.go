@@ -55,5 +55,5 @@ func (c *Client) Get(ctx context.Context, i Image, cache *Cache) (_ *Module, unk
 
 // Plugin returns the module as one that was found.
 func (m *Module) Plugin(name string) *plugins.Plugin {
-	return &plugins.Plugin{Name: name, Origin: m.Reference.String(), Digest: m.Digest, Wasm: m.Wasm}
+	return plugins.New(name, m.Reference.String(), m.Wasm)
 }

@@ -136,7 +136,11 @@ func openModule(ctx context.Context, s *record.Source, controller string, o *Opt
 
 	options := sandbox.Options{Name: p.Name, MemoryLimit: memoryLimit(s), Budget: s.Fuel, Deadline: deadline,
 		Interpreter: o.Interpreter, Helpers: plugins.Helpers, Log: func(int32, string) {}}
-	loaded, err := sandbox.Load(ctx, p.Wasm, options)
+	wasm, err := p.Wasm()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	loaded, err := sandbox.Load(ctx, wasm, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}
