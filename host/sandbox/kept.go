@@ -26,10 +26,6 @@ func (m *Module) keepCode(from source, rewritten []byte) error {
 	if !m.options.Untrusted || m.options.Rest <= 0 || m.code == nil || !m.precompiled || m.kept != nil {
 		return nil
 	}
-	declared, err := rewrite.Declared(from.wasm)
-	if err != nil {
-		return err
-	}
 	if err := os.WriteFile(filepath.Join(m.code.folder, from.file()), rewritten, 0o600); err != nil {
 		return fmt.Errorf("keeping the native code: %w", err)
 	}
@@ -38,10 +34,12 @@ func (m *Module) keepCode(from source, rewritten []byte) error {
 	if err := errors.Join(w.AddFS(os.DirFS(m.code.folder)), w.Close()); err != nil {
 		return fmt.Errorf("keeping the native code: %w", err)
 	}
-	if m.kept, err = keep(b.Bytes()); err != nil {
+	kept, err := keep(b.Bytes())
+	if err != nil {
 		return err
 	}
-	m.presence.load = m.loadFrom(source{parsed: declared, file: from.file})
+	m.kept = kept
+	m.presence.load = m.loadFrom(source{parsed: &rewrite.Module{Imports: from.parsed.Imports}, file: from.file})
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // A module of a stranger that rests holds next to nothing of the process's memory: its code is in a file, and of the
-// module only what is declared in it is decoded.
+// module only what it imports is there.
 func TestRestingHoldsLittle(t *testing.T) {
 	wasm := guestModule(t, guests[0])
 	load := func() *Module {
@@ -35,7 +35,7 @@ func TestRestingHoldsLittle(t *testing.T) {
 	for range n {
 		load()
 	}
-	if each := (heap() - before) / n; each > 20<<10 {
+	if each := (heap() - before) / n; each > 8<<10 {
 		t.Errorf("each holds %d bytes of the heap", each)
 	}
 }

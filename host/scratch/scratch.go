@@ -1,6 +1,6 @@
-// Package scratch keeps what is seldom needed out of the process's memory: in a file that has no name, which nobody else
-// can open. So what is read back needn't be checked again, as what lies in a folder had to be, and it is gone with the
-// process. What can't be written there is kept in memory.
+// Package scratch keeps what is seldom needed out of the process's memory: in a file that has no name, which nobody
+// else can open. So what is read back needn't be checked again, as what lies in a folder had to be, and it is gone with
+// the process. What can't be written there is kept in memory.
 package scratch
 
 import (

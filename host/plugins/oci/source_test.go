@@ -101,12 +101,14 @@ func TestSourceGets(t *testing.T) {
 	if wasm, err := p.Wasm(); err != nil || string(wasm) != "name:a" {
 		t.Errorf("it holds %q, %v", wasm, err)
 	}
+
 	// The same again is the same; what is gone from the configuration is gone.
 	k.Plugins = k.Plugins[:1]
 	configure(t, s, k)
 	if all := s.Images(); len(all) != 1 || all[0].Plugin != p {
 		t.Errorf("%+v", all)
 	}
+
 	// Another process finds them in the cache, and asks nobody.
 	n := len(r.Requests(""))
 	again := newSource(t)
