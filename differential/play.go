@@ -435,8 +435,8 @@ func (p *play) sync(key string, mayFail bool) (more []string, d *Difference, err
 		if w.Err != nil {
 			text += "\nthe plugin's error: " + oneLine(w.Err)
 		}
-		if p.subject.ExplainSync != nil {
-			before.told = p.subject.ExplainSync(before.objects())
+		if p.subject.Explain != nil {
+			before.told = p.subject.Explain(before.objects(), text)
 			text += before.told
 		}
 		before.Text = text
@@ -479,9 +479,6 @@ func (p *play) waits(key string, c *api.Cluster, r native.Result) (bool, error) 
 // matters reports whether a sync that only upstream's controller was woken for has come to anything: more than to be
 // synced again at a time at which the key would have been synced anyway.
 func (p *play) matters(key string, did []string, r native.Result) bool {
-	if repeated := p.subject.Repeated; repeated != nil {
-		did = slices.DeleteFunc(slices.Clone(did), repeated.MatchString)
-	}
 	if r.Failed || r.Again == 0 || len(did) > 1 {
 		return len(did) > 0
 	}

@@ -333,7 +333,7 @@ func (p *play) work(x *rested, keys []string, f *fault) (refused, err error) {
 		theirs.events = append(theirs.events, p.handled[key]...)
 	}
 	p.native.Begin()
-	theirs.cluster.Forgiving = p.subject.Forgiving
+	theirs.cluster.Forgiving = p.subject.AtRest
 	p.native.On(theirs.cluster)
 	if err := theirs.work(theirKeys, f, p.subject); err != nil {
 		return nil, err
@@ -405,9 +405,6 @@ func (p *play) describe(d *Difference, x *rested, keys []string, text string) (l
 
 	if p.subject.Explain != nil {
 		d.told += "\n" + p.subject.Explain(d.objects(), text)
-	}
-	if p.subject.ExplainSync != nil {
-		d.told += p.subject.ExplainSync(d.objects())
 	}
 	d.Text += d.told
 	d.Text += p.errorsOf(x, synced)

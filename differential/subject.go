@@ -20,7 +20,6 @@ package differential
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -81,11 +80,9 @@ type Subject struct {
 	// chance with upstream's controller; nil: each is compared.
 	Sum   func(*api.Cluster) ([]string, error)
 	SumOf schema.GroupVersionResource
-	// Explain returns what is worth knowing of a difference of ends, such as how the objects that it is about hang
+	// Explain returns what is worth knowing of a difference, such as how the objects that it is about hang
 	// together, from all objects before; nil: nothing is.
 	Explain func(objects []runtime.Object, difference string) string
-	// ExplainSync is the same of a difference of one sync.
-	ExplainSync func(objects []runtime.Object) string
 	// Aside says what a write is for, where upstream's controller does it beside what it does for others, in an order
 	// by chance; "": it is not done beside others. Nil: nothing is.
 	Aside func(*api.Cluster, *api.Request) string
@@ -93,25 +90,21 @@ type Subject struct {
 	// are after each step: what is added to counters and histograms, and what gauges are. Upstream's are the process's:
 	// Native has to set back gauges with labels.
 	Unmeasured map[string]string
-	// Repeated are events that each of upstream's syncs tells again while their reason lasts, whatever has woken it: a
-	// wake-up that comes to no more than these is no difference. The row of docs/differences.md is said beside it.
-	Repeated *regexp.Regexp
 	// Loosen takes out of a sync's writes those whose details upstream's controller picks at random, and returns the
 	// others, with lines for what of those taken is to be compared. The clusters are as the sync found and left them.
 	// Nil: there are none.
 	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string,
 		err error)
 
-	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then Renames returns what
+	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then upstream's meets no conflict
+	// with itself where it writes an object twice in one sync from the version that it has seen: that only decides in which
+	// sync the second is written. Renames returns what
 	// stands for the parts of a created object that the two make otherwise by rule, such as a hash in its name, and
 	// Events rewrites the events of a step, where several syncs tell in several what one tells at once; each may be
 	// nil.
-	AtRest bool
-	// Forgiving has upstream's meet no conflict with itself where it writes an object twice in one sync from the
-	// version that it has seen: that only decides in which sync the second is written.
-	Forgiving bool
-	Renames   func(created runtime.Object) map[string]string
-	Events    func([]string) []string
+	AtRest  bool
+	Renames func(created runtime.Object) map[string]string
+	Events  func([]string) []string
 
 	// Gates are upstream's feature gates that are also tried the other way round, each by itself, as the plugin's
 	// setting of that name. One that is locked is unlocked by emulating the oldest version that can be.

@@ -71,8 +71,8 @@ func subject() *differential.Subject {
 		},
 		Told:   nodeOf,
 		Steps:  8,
-		AtRest: true, Forgiving: true,
-		Alike: alike,
+		AtRest: true,
+		Alike:  alike,
 	}
 }
 

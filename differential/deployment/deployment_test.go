@@ -52,8 +52,8 @@ func subject() *differential.Subject {
 			"create replicasets", "update replicasets", "patch replicasets", "delete replicasets", "update deployments",
 			"update deployments/status",
 		},
-		Steps:  6,
-		AtRest: true, Forgiving: true,
+		Steps:   6,
+		AtRest:  true,
 		Renames: renames,
 		Events:  scalings,
 	}

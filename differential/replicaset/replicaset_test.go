@@ -63,12 +63,12 @@ func subject() *differential.Subject {
 		Faults: []string{"create pods", "delete pods", "patch pods", "update replicasets/status"},
 		Alike:  alike,
 
-		ExplainSync: strangers,
+		Explain: strangers,
 	}
 }
 
 // strangers names the pods that sets' selectors match without their being the sets' own.
-func strangers(objects []runtime.Object) (text string) {
+func strangers(objects []runtime.Object, _ string) (text string) {
 	for _, o := range objects {
 		s, ok := o.(*appsv1.ReplicaSet)
 		if !ok {
