@@ -96,12 +96,11 @@ type Subject struct {
 	Loosen func(key string, before, after *api.Cluster, writes []*api.Request) (rest []*api.Request, lines []string,
 		err error)
 
-	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then upstream's meets no conflict
-	// with itself where it writes an object twice in one sync from the version that it has seen: that only decides in which
-	// sync the second is written. Renames returns what
-	// stands for the parts of a created object that the two make otherwise by rule, such as a hash in its name, and
-	// Events rewrites the events of a step, where several syncs tell in several what one tells at once; each may be
-	// nil.
+	// AtRest has the two be compared when neither has anything left to do (see rest.go). Then upstream's meets no
+	// conflict with itself where it writes an object twice in one sync from the version that it has seen: that only
+	// decides in which sync the second is written. Renames returns what stands for the parts of a created object that
+	// the two make otherwise by rule, such as a hash in its name, and Events rewrites the events of a step, where several
+	// syncs tell in several what one tells at once; each may be nil.
 	AtRest  bool
 	Renames func(created runtime.Object) map[string]string
 	Events  func([]string) []string

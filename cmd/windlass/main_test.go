@@ -34,6 +34,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"unknown command": {[]string{"fly"}, `unknown command "fly"`},
 		"unknown flag":    {[]string{"run", "--fly"}, "unknown flag: --fly: see windlass run --help"},
+		"no such shell":   {[]string{"completion", "nosh"}, `unknown command "nosh"`},
 		"argument":        {[]string{"run", "fly"}, "unknown command"},
 		"several bad values": {[]string{"run", "--kube-api-qps=-1", "--secure-port=70000"},
 			"clientConnection.qps: Invalid value: -1"},

@@ -2,7 +2,6 @@ package difference
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -47,7 +46,17 @@ func (e *UnseenError) Error() string {
 	return fmt.Sprintf("it changes %s without having seen all of it; add %q to the fields of a view", e.Path, e.Path)
 }
 
-var errNesting = errors.New("the object is nested too deeply")
+// NestingError is an object that is nested more deeply than can be compared: in messages, or in JSON.
+type NestingError struct{ Most int }
+
+func (e *NestingError) Error() string {
+	return fmt.Sprintf("the object is nested more than %d levels deep, which an update may not be", e.Most)
+}
+
+var (
+	errNesting     = &NestingError{nestingMax}
+	errJSONNesting = &NestingError{jsonNestingMax}
+)
 
 const (
 	// nestingMax bounds the recursion over types that contain themselves.

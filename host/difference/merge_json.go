@@ -82,7 +82,7 @@ func (d *differ) objects(base, seen, wanted []byte, at *trail, depth int) ([]byt
 		return base, false, nil
 	}
 	if depth > jsonNestingMax {
-		return nil, false, errNesting
+		return nil, false, errJSONNesting
 	}
 	var lists [3][]property
 	for i, v := range [][]byte{base, seen, wanted} {
@@ -237,7 +237,7 @@ func (d *differ) sameJSON(seen, wanted []byte, at *trail, depth int) (bool, erro
 		return true, nil
 	}
 	if depth > jsonNestingMax {
-		return false, errNesting
+		return false, errJSONNesting
 	}
 
 	a, b := firstByte(seen), firstByte(wanted)

@@ -227,7 +227,7 @@ func TestNestedBodies(t *testing.T) {
 	nested := func(depth int, inner string) []byte {
 		return encodeHybrid(t, `{"spec":`+strings.Repeat(`{"a":`, depth)+inner+strings.Repeat("}", depth)+`}`)
 	}
-	for depth, want := range map[int]error{100: nil, 9000: errNesting} {
+	for depth, want := range map[int]error{100: nil, 9000: errJSONNesting} {
 		base := nested(depth, "1")
 		for what, wanted := range map[string][]byte{
 			"another value": nested(depth, "2"), "a list": nested(depth, `[{"b":{}}]`),

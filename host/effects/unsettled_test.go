@@ -9,13 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
+
+var secrets = abi.Resource{Version: "v1", Name: "secrets"}
 
 // unsettledWorld is a world whose syncs send nothing again, with a cache of config maps that shows nothing yet.
 func unsettledWorld(t *testing.T) (*world, *testStore) {
 	w := newWorld(t, abi.Controller{Views: []abi.View{{Name: "maps", Resource: configMaps,
-		Fields: []string{"metadata", "data"}}}, Writes: allowAll(configMaps)},
+		Fields: []string{"metadata", "data"}}}, Writes: append(allowAll(configMaps), allowAll(secrets)...)},
 		func(o *Options) { o.Again, o.Timeout = time.Nanosecond, 5*time.Second })
 	store := &testStore{}
 	w.stores["v1/configmaps"] = store
@@ -62,6 +65,10 @@ func TestOnClusterUnsettledCreate(t *testing.T) {
 	}
 
 	// Another name isn't chosen, fixed or made here; what is of another resource goes on.
+	if reason := w.perform(abi.Effect{Kind: abi.EffectCreate, Resource: "v1/secrets", Namespace: w.ns,
+		Object: schematest.Marshal(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}})}); reason != "" {
+		t.Errorf("another resource: %q", reason)
+	}
 	if reason := w.perform(*w.create(ownedMap("other-", "1"))); reason != "Unsettled" {
 		t.Errorf("another name: %q", reason)
 	}

@@ -14,6 +14,7 @@ func TestTroubles(t *testing.T) {
 	s := Status{
 		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
 		Refused: "controllers[0]: nobody",
+		Restart: []string{"leaderElection"},
 		Missing: map[string]string{"mine": "no such image"},
 		LeftOut: []string{"x.wasm: not a WebAssembly module", `plugin "mine": no such image`},
 		Controllers: []ControllerStatus{
@@ -50,6 +51,9 @@ func TestTroubles(t *testing.T) {
 		if x.What == "" || x.Do == "" && x.About != "idle" {
 			t.Errorf("says too little: %+v", x)
 		}
+		if x.About == "configuration" && x.Level == Warning && !strings.HasPrefix(x.Do, "Restart windlass") {
+			t.Errorf("what waits for a restart: %+v", x)
+		}
 		key := ""
 		if strings.Contains(x.What, "a/b") {
 			key = "a/b"
@@ -59,7 +63,7 @@ func TestTroubles(t *testing.T) {
 		}
 	}
 	want := "bad configuration, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
-		"warning hastes, warning waits, warning doubts, warning drags, warning fails, warning old, warning full, note shadowed"
+		"warning configuration, warning hastes, warning waits, warning doubts, warning drags, warning fails, warning old, warning full, note shadowed"
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}

@@ -155,6 +155,10 @@ func TestOutcomes(t *testing.T) {
 			guest:  alwaysAnswers(abi.SyncResponse{Error: "no\nway", State: []byte("new")}),
 			result: Error, state: "new", told: []string{"request", "answered"},
 		},
+		"says that it failed, and did what it could": {
+			guest:  alwaysAnswers(abi.SyncResponse{Error: "no way", Effects: []abi.Effect{create("a")}, State: []byte("new")}),
+			result: Error, requests: 1, state: "new", told: []string{"request", "answered"},
+		},
 		"an effect fails": {
 			guest:  alwaysAnswers(abi.SyncResponse{Effects: []abi.Effect{create("a"), create("b")}, State: []byte("new")}),
 			result: Error, requests: 1, state: "new", told: []string{"request", "answered"},

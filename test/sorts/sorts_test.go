@@ -46,6 +46,9 @@ plugins:
 - {name: default-deny, impersonate: {user: somebody, groups: [system:masters]}}
 `
 
+// sorts are plugins of each sort: built in, from a registry, made of Go and of C, in a built-in one's place.
+var sorts = []string{"deployment", "garbagecollector", "replicaset", "serviceaccount", "default-deny", "ttlafterfinished"}
+
 // Each plugin does its work before and after a rest, whatever comes in between: its file changes, a bad one is rolled
 // back, another process leads for a while, its configuration changes, it is removed. The program ends when it is told
 // to.
@@ -244,13 +247,15 @@ func (w *world) eventually(what string, condition func(*state.Status) bool) {
 	})
 }
 
-// rest waits until the built-in plugin has let go of its memory: by then no plugin has been called for as long.
+// rest waits until each plugin has let go of its memory.
 func (w *world) rest() {
 	w.t.Helper()
-	w.eventually("what is built in rests", func(s *state.Status) bool {
-		p := pluginOf(s, "deployment")
-		return p != nil && p.Resting
-	})
+	for _, name := range sorts {
+		w.eventually(name+" rests", func(s *state.Status) bool {
+			p := pluginOf(s, name)
+			return p != nil && p.Resting
+		})
+	}
 }
 
 // swapped waits until the last swap of a plugin has ended in one of these ways.
