@@ -116,7 +116,7 @@ func (p patient) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Deployments that etcd has just taken, and whose ReplicaSets are too large for it.
 func tooLargeForEtcd() surrounding {
-	return surrounding{name: "too large for etcd", spares: true, quiet: true, common: true, told: "too large",
+	return surrounding{name: "too large for etcd", spares: true, quiet: true, common: true, told: "too large", unmade: "large",
 		begin: func(t *testing.T, w *world) func(*testing.T) {
 			const namespace, many = "large", 7
 			w.stage.Namespace(t, namespace)

@@ -70,6 +70,8 @@ type surrounding struct {
 	told string
 	// toldLate is whether that is only after the half minute that a sync sends its writes again for.
 	toldLate bool
+	// unmade is the namespace in which events say that Deployments' ReplicaSets can't be made; empty: they can.
+	unmade string
 }
 
 // world is a cluster with a manager in a surrounding.
@@ -202,6 +204,13 @@ func (w *world) expectMeanwhile(t *testing.T, s *surrounding, end func(*testing.
 		cluster.Eventually(t, time.Minute, s.name+": the status tells of it", func() (bool, string) {
 			said := string(w.manager.Get(t, "/windlass/v1/keys"))
 			return strings.Contains(said, s.told), said
+		})
+	}
+	if s.unmade != "" {
+		cluster.Eventually(t, time.Minute, s.name+": events tell of it", func() (bool, string) {
+			l, err := w.stage.Client.CoreV1().Events(s.unmade).List(t.Context(), metav1.ListOptions{
+				FieldSelector: "reason=ReplicaSetCreateError,involvedObject.kind=Deployment"})
+			return err == nil && len(l.Items) > 0, fmt.Sprint(err)
 		})
 	}
 	time.Sleep(time.Until(begun.Add(lasting()))) // how long it lasts is the point

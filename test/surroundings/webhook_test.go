@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,8 +40,12 @@ func webhooks() (all []surrounding) {
 		{"nonsense", "webhook", nonsense},
 	} {
 		for verb, on := range verbs() {
+			unmade := ""
+			if x.told != "" && slices.Contains(on, registration.Create) {
+				unmade = restless
+			}
 			all = append(all, surrounding{name: "webhook " + x.name + verb, spares: true, common: true, told: x.told,
-				begin: func(t *testing.T, w *world) func(*testing.T) {
+				unmade: unmade, begin: func(t *testing.T, w *world) func(*testing.T) {
 					return w.serveWebhook(t, strings.HasPrefix(x.name, "mutates"), on, x.answer)
 				}})
 		}
