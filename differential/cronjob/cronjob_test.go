@@ -37,9 +37,9 @@ func subject() *differential.Subject {
 			c, err := upstream.NewControllerV2(e.Context, f.Jobs(), f.CronJobs(), e.Client)
 			return &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}, err
 		},
-		World: objects,
-		Shape: shape,
-		Deeds: deeds(),
+		World:  objects,
+		Shape:  shape,
+		Deeds:  deeds(),
 		Events: events,
 		Faults: []string{"create jobs", "delete jobs", "update cronjobs/status"},
 		Steps:  6,

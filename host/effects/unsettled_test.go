@@ -69,6 +69,9 @@ func TestOnClusterUnsettledCreate(t *testing.T) {
 		Object: schematest.Marshal(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "other"}})}); reason != "" {
 		t.Errorf("another resource: %q", reason)
 	}
+	if n := w.proxy.requests(); n != 2 { // nor is what this sync didn't ask for
+		t.Errorf("%d requests, want the lost create and the other resource's", n)
+	}
 	if reason := w.perform(*w.create(ownedMap("other-", "1"))); reason != "Unsettled" {
 		t.Errorf("another name: %q", reason)
 	}

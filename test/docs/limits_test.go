@@ -34,6 +34,7 @@ var limits = map[string][]string{
 	"the name of a time zone":            {"host/effects/check.go partMax"},
 	"an object in an effect":             {"host/effects/check.go objectMax"},
 	"the path of a read, with its query": {"host/effects/address.go nameMax"},
+	"levels that a custom resource":      {"host/difference/merge.go jsonNestingMax", "host/difference/merge.go nestingMax"},
 	"an event's message":                 {"host/effects/check.go eventMax"},
 	"a line of the log": {"host/sandbox/logs.go maxLogMessage", "host/sandbox/logs.go maxLogs",
 		"host/sandbox/logs.go maxLogBytes"},

@@ -13,6 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// Of those that say nothing of it here nothing need be told: where the API server is away nobody can ask it who may
+// look, and nothing fails for the end of a watch. What is told of answers that are lost is in test/unsettled.
+//
 // An API server that answers 429 or 503, that ends watches, that can't be reached, or whose etcd is slow.
 func apiServer() (all []surrounding) {
 	for _, x := range []struct {

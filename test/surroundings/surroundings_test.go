@@ -30,6 +30,8 @@ func TestMain(m *testing.M) { life.Main(m) }
 
 // Every controller does its work in each surrounding. In make test those of one sort come one after another while all
 // are at work; make scale gives each a cluster of its own, and minutes.
+//
+// Native goes beside those that are around the API server: the others are in a proxy in front of the manager.
 func TestSurroundings(t *testing.T) {
 	sorts := map[string][]surrounding{
 		"webhooks":   webhooks(),

@@ -36,7 +36,7 @@ func webhooks() (all []surrounding) {
 	}{
 		{"hangs", "webhook", hang},
 		{"refuses", "the surroundings refuse it", refuse},
-		{"mutates slowly", "", mutate},
+		{"mutates slowly", "", mutate}, // nothing fails for it
 		{"nonsense", "webhook", nonsense},
 	} {
 		for verb, on := range verbs() {
