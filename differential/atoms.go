@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
@@ -22,6 +23,7 @@ import (
 //	event Job Warning Suspended text    one that both have told otherwise
 //	metric job_sync_total               a series
 //	again, fails, wakes                 a key that is to be synced again at a time, has failed, was woken
+//	again sooner, again later           one that the plugin wants synced again at another time than upstream's
 //	sum in the end                      another line of the subject's
 //	order                               nothing but the order
 //	panics, restless, refused           upstream's controller, the plugin, its answer
@@ -182,8 +184,22 @@ func unlikeLines(a, b string) (all []string) {
 			all = append(all, kind+" "+path)
 		}
 		return all
+	case "again":
+		return []string{kind + " " + sooner(a, b)}
 	}
 	return []string{kind}
+}
+
+// sooner says how the second of two times at which a key is to be synced again is to the first.
+func sooner(a, b string) string {
+	_, first, _ := strings.Cut(a, "again after ")
+	_, second, _ := strings.Cut(b, "again after ")
+	x, err := time.ParseDuration(first)
+	y, err2 := time.ParseDuration(second)
+	if err == nil && err2 == nil && y < x {
+		return "sooner"
+	}
+	return "later"
 }
 
 func after(line string) string {
