@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"strconv"
 	"sync"
@@ -128,6 +129,9 @@ func validate(ctx context.Context, delivered []byte, limit uint32) error {
 
 func compile(ctx context.Context, r wazero.Runtime, rewritten []byte) (wazero.CompiledModule, error) {
 	c, err := r.CompileModule(experimental.WithCompilationWorkers(ctx, runtime.GOMAXPROCS(0)), rewritten)
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		return nil, noRoom(fmt.Errorf("keeping the native code: %w", err))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compiling the rewritten module (a bug of windlass): %w", err)
 	}

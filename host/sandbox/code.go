@@ -3,12 +3,14 @@ package sandbox
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -76,7 +78,7 @@ func newCode(given fs.FS) (_ *code, err error) {
 
 	if given != nil {
 		if err := c.copyNative(given); err != nil {
-			return nil, fmt.Errorf("native code: %w", err)
+			return nil, noRoom(fmt.Errorf("native code: %w", err))
 		}
 	}
 
@@ -84,6 +86,14 @@ func newCode(given fs.FS) (_ *code, err error) {
 		return nil, fmt.Errorf("native code: %w", err)
 	}
 	return c, nil
+}
+
+// noRoom says what to do where there is no room for temporary files.
+func noRoom(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: make room in the folder for temporary files (TMPDIR)", err)
+	}
+	return err
 }
 
 // tellNoFolder tells of the first time that native code can't be taken from the build.

@@ -11,7 +11,10 @@ import (
 
 // What can end a call, for errors.Is.
 var (
-	ErrTrap      = errors.New("trap")
+	ErrTrap = errors.New("trap")
+	// ErrNotLoaded is that a module that rested can't be loaded: nothing that it, its settings or its call has brought
+	// about.
+	ErrNotLoaded = errors.New("the module can't be loaded again")
 	ErrBudget    = errors.New("fuel exhausted")
 	ErrDeadline  = errors.New("deadline exceeded")
 	ErrCancelled = errors.New("cancelled")

@@ -27,12 +27,12 @@ func (m *Module) keepCode(from source, rewritten []byte) error {
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(m.code.folder, from.file()), rewritten, 0o600); err != nil {
-		return fmt.Errorf("keeping the native code: %w", err)
+		return noRoom(fmt.Errorf("keeping the native code: %w", err))
 	}
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	if err := errors.Join(w.AddFS(os.DirFS(m.code.folder)), w.Close()); err != nil {
-		return fmt.Errorf("keeping the native code: %w", err)
+		return noRoom(fmt.Errorf("keeping the native code: %w", err))
 	}
 	kept, err := keep(b.Bytes())
 	if err != nil {

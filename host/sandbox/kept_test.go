@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -62,5 +63,28 @@ func TestFailedLoadKeepsNothing(t *testing.T) {
 	}
 	if scratch.Regions() != before {
 		t.Errorf("the file keeps %d regions, %d before", scratch.Regions(), before)
+	}
+}
+
+// That a module which rested can't be loaded again is nobody's fault in it, and passes.
+func TestNotLoadedAgain(t *testing.T) {
+	m, err := Load(t.Context(), guestModule(t, guests[0]), Options{Name: "guest", Helpers: helpers, Untrusted: true,
+		Rest: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close(context.Background()) })
+	m.options.Rest = time.Nanosecond
+	for m.rest(); !resting(t, m); m.rest() {
+	}
+
+	load := m.presence.load
+	m.presence.load = func(context.Context) error { return errors.New("no room") }
+	if _, err := m.Manifest(t.Context()); !errors.Is(err, ErrNotLoaded) || errors.Is(err, ErrTrap) {
+		t.Errorf("without room: %v", err)
+	}
+	m.presence.load = load
+	if _, err := m.Manifest(t.Context()); err != nil {
+		t.Errorf("with room again: %v", err)
 	}
 }

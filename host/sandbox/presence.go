@@ -52,7 +52,7 @@ func (m *Module) bring(ctx context.Context) error {
 	from := time.Now()
 	ctx = context.WithoutCancel(ctx) // others wait for it, too
 	if err := p.load(ctx); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotLoaded, err)
 	}
 	if p.configured {
 		if err := m.configureWith(ctx, p.settings); err != nil {

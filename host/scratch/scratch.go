@@ -30,7 +30,7 @@ func (k *Kept) Size() int { return k.size }
 func (k *Kept) Bytes() ([]byte, error) {
 	defer runtime.KeepAlive(k)
 	b := make([]byte, k.size)
-	if _, err := k.ReadAt(b, 0); err != nil {
+	if _, err := k.ReadAt(b, 0); err != nil && k.size > 0 {
 		return nil, fmt.Errorf("reading what was put aside: %w", err)
 	}
 	return b, nil
@@ -87,7 +87,8 @@ func (u *unnamedFile) write(b []byte) (at, size int64, ok bool) {
 
 	at, size = u.end, (int64(len(b))+align-1)/align*align
 	if _, err := u.file.WriteAt(b, at); err != nil {
-		return 0, 0, false // what is there of it is written over
+		_ = u.file.Truncate(u.end) // where there is no room, the half of it would take what is left
+		return 0, 0, false
 	}
 	u.end += size
 	u.regions++

@@ -1,8 +1,11 @@
 package scratch
 
 import (
+	"bytes"
 	"os"
+	"os/signal"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -67,4 +70,39 @@ func TestInMemory(t *testing.T) {
 		t.Errorf("kept is %q, %v", got, err)
 	}
 	k.Release()
+}
+
+// Where there is room for a part alone, that is given back, and what is to be kept is in memory.
+func TestNoRoom(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	t.Cleanup(func() { signal.Reset(syscall.SIGXFSZ) })
+	u := &unnamedFile{}
+	small := u.keep([]byte("small"))
+	limit := syscall.Rlimit{Cur: 4 * align, Max: was.Max}
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	large := bytes.Repeat([]byte("large"), 2*align)
+	kept := u.keep(large)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+
+	if i, err := u.file.Stat(); err != nil || i.Size() > align {
+		t.Errorf("the file has %d bytes, %v", i.Size(), err)
+	}
+	if got, err := kept.Bytes(); err != nil || !bytes.Equal(got, large) {
+		t.Errorf("what had no room: %d bytes, %v", len(got), err)
+	}
+	if got, err := small.Bytes(); err != nil || string(got) != "small" {
+		t.Errorf("what had: %q, %v", got, err)
+	}
+	if got, err := u.keep(nil).Bytes(); err != nil || len(got) > 0 {
+		t.Errorf("nothing: %q, %v", got, err)
+	}
 }

@@ -243,7 +243,7 @@ func (s *Syncer) callGuest(ctx context.Context) error {
 	a, stats, err := s.Call(ctx, s.inSession)
 	o.Stats, o.Answer, o.OutcomeBytes = stats, a, s.told
 	if err != nil {
-		if effects.AskFailed(err) {
+		if effects.AskFailed(err) || errors.Is(err, sandbox.ErrNotLoaded) {
 			return err // it names the plugin
 		}
 		o.Result = Trap
