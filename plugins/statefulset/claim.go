@@ -11,19 +11,45 @@ import (
 	"github.com/windlass-dev/windlass/sdk/owner"
 )
 
+// claimTemplates are a set's, of those with one name the last.
+func claimTemplates(set *appsv1.StatefulSet) []corev1.PersistentVolumeClaim {
+	all := set.Spec.VolumeClaimTemplates
+	replaced := func(i int) bool {
+		for j := i + 1; j < len(all); j++ {
+			if all[j].Name == all[i].Name {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range all {
+		if !replaced(i) {
+			continue
+		}
+		var kept []corev1.PersistentVolumeClaim
+		for j := range all {
+			if !replaced(j) {
+				kept = append(kept, all[j])
+			}
+		}
+		return kept
+	}
+	return all
+}
+
 // claimName is the name of a pod's claim from one of the set's templates.
 func (r *rollout) claimName(template int, n int64) string {
-	return r.set.Spec.VolumeClaimTemplates[template].Name + "-" + r.set.Name + "-" + strconv.FormatInt(n, 10)
+	return r.templates[template].Name + "-" + r.set.Name + "-" + strconv.FormatInt(n, 10)
 }
 
 // askClaims asks for the claims of all pods that this sync may have to do with.
 func (r *rollout) askClaims() {
-	if len(r.set.Spec.VolumeClaimTemplates) == 0 {
+	if len(r.templates) == 0 {
 		return
 	}
 	var names []string
 	add := func(n int64) {
-		for i := range r.set.Spec.VolumeClaimTemplates {
+		for i := range r.templates {
 			names = append(names, r.claimName(i, n))
 		}
 	}
@@ -59,7 +85,7 @@ func (r *rollout) findClaim(template int, n int64) *corev1.PersistentVolumeClaim
 
 // buildClaim returns a pod's claim as it should be made.
 func (r *rollout) buildClaim(template int, n int64) *corev1.PersistentVolumeClaim {
-	x := sdk.Copy(&r.set.Spec.VolumeClaimTemplates[template])
+	x := sdk.Copy(&r.templates[template])
 	x.Namespace, x.Name = r.set.Namespace, r.claimName(template, n)
 	x.Labels = x.Labels.Clone()
 	if s := r.set.Spec.Selector; s != nil {
@@ -72,7 +98,7 @@ func (r *rollout) buildClaim(template int, n int64) *corev1.PersistentVolumeClai
 
 // needClaims has the work begin with the claims that are missing, and stops it at those on their way out.
 func (r *rollout) needClaims(w *work, n int64) {
-	for i := range r.set.Spec.VolumeClaimTemplates {
+	for i := range r.templates {
 		switch x := r.findClaim(i, n); {
 		case x == nil:
 			w.claims = append(w.claims, need{claim: r.buildClaim(i, n)})
@@ -164,7 +190,7 @@ func (w retention) ownersMet(x *corev1.PersistentVolumeClaim) bool {
 
 // allOwnersMet reports whether all claims of the pod that there are have their owners.
 func (w retention) allOwnersMet(n int64) bool {
-	for i := range w.r.set.Spec.VolumeClaimTemplates {
+	for i := range w.r.templates {
 		if x := w.r.findClaim(i, n); x != nil && !w.ownersMet(x) {
 			return false
 		}
@@ -174,7 +200,7 @@ func (w retention) allOwnersMet(n int64) bool {
 
 // settleOwners has the work give the claims their owners.
 func (w retention) settleOwners(todo *work, n int64) {
-	for i := range w.r.set.Spec.VolumeClaimTemplates {
+	for i := range w.r.templates {
 		x := w.r.findClaim(i, n)
 		if x == nil {
 			continue

@@ -134,7 +134,7 @@ func identify(p *corev1.Pod, n int64) {
 
 // volumes are a pod's: its claims, and what of the template's has no claim's name.
 func (r *rollout) volumes(n int64, template []corev1.Volume) []corev1.Volume {
-	templates := r.set.Spec.VolumeClaimTemplates
+	templates := r.templates
 	if len(templates) == 0 {
 		return template
 	}
@@ -157,11 +157,11 @@ func (r *rollout) volumes(n int64, template []corev1.Volume) []corev1.Volume {
 
 // hasClaimVolumes reports whether the pod has all of its claims as volumes.
 func (r *rollout) hasClaimVolumes(p *corev1.Pod, n int64) bool {
-	for i := range r.set.Spec.VolumeClaimTemplates {
+	for i := range r.templates {
 		found := false
 		for j := range p.Spec.Volumes {
 			v := &p.Spec.Volumes[j]
-			found = found || v.Name == r.set.Spec.VolumeClaimTemplates[i].Name && v.PersistentVolumeClaim != nil &&
+			found = found || v.Name == r.templates[i].Name && v.PersistentVolumeClaim != nil &&
 				v.PersistentVolumeClaim.ClaimName == r.claimName(i, n)
 		}
 		if !found {
@@ -175,11 +175,11 @@ func (r *rollout) hasClaimVolumes(p *corev1.Pod, n int64) bool {
 // what people get to read.
 func (r *rollout) storagePatch(n int64) []byte {
 	b := []byte(`{"spec":{"volumes":[`)
-	for i := range r.set.Spec.VolumeClaimTemplates {
+	for i := range r.templates {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = wire.AppendQuoted(append(b, `{"name":`...), r.set.Spec.VolumeClaimTemplates[i].Name)
+		b = wire.AppendQuoted(append(b, `{"name":`...), r.templates[i].Name)
 		b = wire.AppendQuoted(append(b, `,"persistentVolumeClaim":{"claimName":`...), r.claimName(i, n))
 		b = append(b, "}}"...)
 	}

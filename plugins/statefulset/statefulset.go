@@ -115,6 +115,7 @@ type rollout struct {
 	replicas  []*corev1.Pod // what there is of them, by ordinal
 	condemned []*corev1.Pod // whose ordinal is none of the set's, highest first
 	claims    []*corev1.PersistentVolumeClaim
+	templates []corev1.PersistentVolumeClaim // of the claims of each pod
 
 	status appsv1.StatefulSetStatus
 }
@@ -129,7 +130,8 @@ func sync(c *sdk.Call) error {
 		c.Log("not synced: invalid spec.selector: " + err.Error())
 		return nil
 	}
-	r := &rollout{c: c, set: set, inOrder: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement}
+	r := &rollout{c: c, set: set, templates: claimTemplates(set),
+		inOrder: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement}
 	if err := r.adoptHistory(); err != nil {
 		return err
 	}

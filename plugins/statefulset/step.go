@@ -57,7 +57,7 @@ func (r *rollout) createPod(n int64, wait *bool) (w work) {
 	former.Name = r.podName(n)
 	if policy := r.set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil &&
 		policy.WhenScaled != appsv1.RetainPersistentVolumeClaimRetentionPolicyType {
-		for i := range r.set.Spec.VolumeClaimTemplates {
+		for i := range r.templates {
 			if x := r.findClaim(i, n); x != nil && isStaleClaim(x, former) {
 				return w
 			}
@@ -111,6 +111,12 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	}
 
 	w.silent = false
+	former := p.Name
+	if former != r.podName(n) { // web-01, say: its claims are the pod's that it should be
+		p = sdk.Copy(p)
+		p.Name = r.podName(n)
+		retention, w.pod = r.retention(p, n), p.Name
+	}
 	if !pending {
 		if !stored {
 			r.needClaims(&w, n)
@@ -125,8 +131,8 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 
 	switch {
 	case named:
-	case p.Name != r.podName(n):
-		w.err = sdk.Errors("pod ", p.Name, " isn't named ", r.podName(n), ", and a pod can't be renamed")
+	case p.Name != former:
+		w.err = sdk.Errors("pod ", former, " isn't named ", p.Name, ", and a pod can't be renamed")
 	default:
 		p = sdk.Copy(p)
 		p.Labels = p.Labels.Clone()
