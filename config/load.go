@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"go.yaml.in/yaml/v3"
@@ -13,7 +14,7 @@ func Load(path string) (*Configuration, error) {
 	if path == "" {
 		return Default(), nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := readBounded(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -25,6 +26,22 @@ func Load(path string) (*Configuration, error) {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
 	return c, nil
+}
+
+// fileMax is how large a configuration file may be, in bytes.
+const fileMax = 8 << 20
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, fileMax+1))
+	if err == nil && len(b) > fileMax {
+		err = fmt.Errorf("%s: more than %d MiB", path, fileMax>>20)
+	}
+	return b, err
 }
 
 // Decode reads one YAML or JSON document over the defaults: a field that it doesn't have, or that is empty, keeps its

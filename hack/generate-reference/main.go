@@ -48,7 +48,7 @@ pluginFolder: plugins
 
 [All defaults](#all-defaults) are at the end of the page.
 
-- The file is read anew when it changes, at SIGHUP, and every ten seconds. If an edit isn't valid, the line and the field's path are logged, and the configuration before it stays in force.
+- The file is read anew when it changes, at SIGHUP, and every ten seconds. If an edit isn't valid, the line and the field's path are logged, and the configuration before it stays in force; the plugin folder is looked at all the same. A file has at most 8 MiB. What isn't a regular file, such as a shell's <(command), is read once.
 - A changed field is applied while Windlass runs, but for those that say that they are read at the start only. Of these the log and ` + "`windlass status`" + ` tell that they wait for a restart, and ` + "`windlass config validate`" + ` tells it before.
 - Write the file beside and rename it into place: then it is applied within half a second. What is written in place is applied once it has been quiet for two seconds, and so is, in any case, what gives a plugin rights.
 - Unknown fields are errors, and names are case-sensitive.

@@ -2,6 +2,8 @@ package manager
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +31,28 @@ type edits struct {
 	applied [sha256.Size]byte // what they held when all of it was applied last
 }
 
+// newEdits returns what looks at the files. What isn't a regular file, such as a shell's <(command), holds something
+// once: then nothing is read again.
+func newEdits(files []string, load func() (*config.Configuration, error)) *edits {
+	e := &edits{files: files, load: load}
+	if err := e.checkRegular(); err != nil {
+		klog.InfoS("The configuration is read once: changes of it need a restart", "reason", err.Error())
+		return &edits{}
+	}
+	e.applied = e.sum()
+	return e
+}
+
+// checkRegular returns an error where a file that is there isn't a regular one: reading it may take for ever.
+func (e *edits) checkRegular() error {
+	for _, f := range e.files {
+		if i, err := os.Stat(f); err == nil && !i.Mode().IsRegular() {
+			return fmt.Errorf("configuration %s: is not a regular file", f)
+		}
+	}
+	return nil
+}
+
 // isFile reports whether a name is one of the files, or of the link by which a mounted ConfigMap changes all its files.
 func (e *edits) isFile(name string) bool {
 	return filepath.Base(name) == "..data" || slices.ContainsFunc(e.files,
@@ -53,6 +77,9 @@ func (e *edits) notice(op fsnotify.Op, now time.Time) {
 // tells that somebody has asked for the configuration to be read: then it is whole.
 func (e *edits) read(current *config.Configuration, now time.Time, asked bool) (_ *config.Configuration,
 	again time.Duration, _ error) {
+	if err := e.checkRegular(); err != nil {
+		return nil, 0, err
+	}
 	sum := e.sum()
 	next, err := e.load()
 	if e.sum() != sum {
@@ -92,16 +119,25 @@ func (e *edits) read(current *config.Configuration, now time.Time, asked bool) (
 	return k, wait, nil
 }
 
+func copyTo(w io.Writer, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
 // sum returns a sum of what the files hold.
 func (e *edits) sum() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	for _, f := range e.files {
-		b, err := os.ReadFile(f)
-		content := sha256.Sum256(b)
-		h.Write(content[:])
-		if err != nil {
+		content := sha256.New()
+		if err := copyTo(content, f); err != nil {
 			h.Write([]byte(err.Error()))
 		}
+		h.Write(content.Sum(nil))
 	}
 	h.Sum(sum[:0])
 	return sum

@@ -1,10 +1,12 @@
 package manager
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -200,5 +202,48 @@ func TestFileIsFollowed(t *testing.T) {
 	if swaps := w.m.inspector.status(t.Context()).Swaps; slices.ContainsFunc(swaps,
 		func(x state.Swap) bool { return strings.Contains(x.Result, "fail") }) {
 		t.Errorf("%+v", swaps)
+	}
+}
+
+// While the configuration can't be read, the plugin folder is looked at all the same: what is removed there stops.
+func TestFolderBesideABadConfiguration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gone, stays := greeter(t, "gone", "gone", ""), greeter(t, "stays", "stays", "")
+	w.place(gone)
+	w.place(stays)
+	w.begin()
+	w.running("gone-0", "stays-0")
+
+	w.configure(errors.New("no YAML"), func(*config.Configuration) {})
+	if err := os.Remove(filepath.Join(w.folder, "gone.wasm")); err != nil {
+		t.Fatal(err)
+	}
+	w.look()
+	w.running("stays-0")
+	w.eventually("the configuration is rejected", func(s *state.Status) bool {
+		return strings.Contains(s.Refused, "no YAML")
+	})
+}
+
+// What isn't a regular file would be waited for: it is never opened again.
+func TestIrregularFiles(t *testing.T) {
+	d := newEditedFile(t, grantedText)
+	if err := os.Remove(d.file); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(d.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.look(settled, false); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a named pipe: %v", err)
+	}
+	d.rename(wholeOfIt)
+	d.look(settled, false)
+	d.expect("the file is back", true, 2)
+
+	piped := newEdits([]string{os.DevNull}, func() (*config.Configuration, error) { return nil, errors.New("read again") })
+	if piped.load != nil || len(piped.files) > 0 {
+		t.Error("what holds something once is read again")
 	}
 }

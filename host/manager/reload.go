@@ -56,8 +56,7 @@ func (m *manager) watchChanges(ctx context.Context) {
 	}
 
 	follow()
-	edits := &edits{files: m.options.Files, load: m.options.Load}
-	edits.applied = edits.sum()
+	edits := newEdits(m.options.Files, m.options.Load)
 	timer := time.NewTimer(lookAgain)
 	defer timer.Stop()
 	for {
@@ -113,15 +112,16 @@ func (m *manager) isModule(name string) bool {
 // isn't 0, the configuration is to be looked at once more. After an error what runs goes on running.
 func (m *manager) reload(ctx context.Context, e *edits, asked bool) (again time.Duration) {
 	k := m.applied.Load().config
+	var rejected error // the sources are looked at all the same
 	if e.load != nil {
 		next, wait, err := e.read(k, time.Now(), asked)
 		if err != nil {
-			m.refusal.note(fmt.Errorf("configuration rejected, keeping the running one: %w", err))
-			return 0
+			rejected = fmt.Errorf("configuration rejected, keeping the running one: %w", err)
+		} else {
+			k, again = next, wait
 		}
-		k, again = next, wait
 	}
-	err := m.applyConfiguration(ctx, k)
+	err := errors.Join(rejected, m.applyConfiguration(ctx, k))
 	if err != nil || again == 0 { // before it is applied as a whole nothing is well
 		m.refusal.note(err)
 	}
