@@ -12,9 +12,8 @@ import (
 // What can end a call, for errors.Is.
 var (
 	ErrTrap = errors.New("trap")
-	// ErrNotLoaded is that a module that rested can't be loaded: nothing that it, its settings or its call has brought
-	// about.
-	ErrNotLoaded = errors.New("the module can't be loaded again")
+	// ErrNotLoaded is that a module that rested can't be loaded: no call has brought that about.
+	ErrNotLoaded = errors.New("the module can't be loaded")
 	ErrBudget    = errors.New("fuel exhausted")
 	ErrDeadline  = errors.New("deadline exceeded")
 	ErrCancelled = errors.New("cancelled")

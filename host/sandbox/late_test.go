@@ -105,7 +105,7 @@ func TestLateTriesAgain(t *testing.T) {
 	m := lateGuest(t, folder, "settings")
 	for range 2 {
 		if _, _, err := syncOnce(m, []byte("s")); err == nil ||
-			!strings.HasPrefix(err.Error(), `plugin "guest": compiling the rewritten module`) {
+			!strings.HasPrefix(err.Error(), `plugin "guest": the module can't be loaded: compiling the rewritten module`) {
 			t.Errorf("damaged: %v", err)
 		}
 	}

@@ -12,29 +12,19 @@ import (
 )
 
 // claimTemplates are a set's, of those with one name the last.
-func claimTemplates(set *appsv1.StatefulSet) []corev1.PersistentVolumeClaim {
+func claimTemplates(set *appsv1.StatefulSet) (kept []*corev1.PersistentVolumeClaim) {
 	all := set.Spec.VolumeClaimTemplates
-	replaced := func(i int) bool {
-		for j := i + 1; j < len(all); j++ {
-			if all[j].Name == all[i].Name {
-				return true
-			}
-		}
-		return false
-	}
+next:
 	for i := range all {
-		if !replaced(i) {
-			continue
-		}
-		var kept []corev1.PersistentVolumeClaim
-		for j := range all {
-			if !replaced(j) {
-				kept = append(kept, all[j])
+		for j := range kept {
+			if kept[j].Name == all[i].Name {
+				kept[j] = &all[i]
+				continue next
 			}
 		}
-		return kept
+		kept = append(kept, &all[i])
 	}
-	return all
+	return kept
 }
 
 // claimName is the name of a pod's claim from one of the set's templates.
@@ -85,7 +75,7 @@ func (r *rollout) findClaim(template int, n int64) *corev1.PersistentVolumeClaim
 
 // buildClaim returns a pod's claim as it should be made.
 func (r *rollout) buildClaim(template int, n int64) *corev1.PersistentVolumeClaim {
-	x := sdk.Copy(&r.templates[template])
+	x := sdk.Copy(r.templates[template])
 	x.Namespace, x.Name = r.set.Namespace, r.claimName(template, n)
 	x.Labels = x.Labels.Clone()
 	if s := r.set.Spec.Selector; s != nil {

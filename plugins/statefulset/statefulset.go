@@ -115,7 +115,7 @@ type rollout struct {
 	replicas  []*corev1.Pod // what there is of them, by ordinal
 	condemned []*corev1.Pod // whose ordinal is none of the set's, highest first
 	claims    []*corev1.PersistentVolumeClaim
-	templates []corev1.PersistentVolumeClaim // of the claims of each pod
+	templates []*corev1.PersistentVolumeClaim // of the claims of each pod
 
 	status appsv1.StatefulSetStatus
 }

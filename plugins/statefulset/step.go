@@ -115,7 +115,7 @@ func (r *rollout) correct(n int64, p *corev1.Pod, wait *bool) (w work) {
 	if former != r.podName(n) { // web-01, say: its claims are the pod's that it should be
 		p = sdk.Copy(p)
 		p.Name = r.podName(n)
-		retention, w.pod = r.retention(p, n), p.Name
+		retention.pod, w.pod = p, p.Name
 	}
 	if !pending {
 		if !stored {
