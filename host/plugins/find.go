@@ -230,11 +230,14 @@ func declared(p *Plugin) (*abi.Manifest, error) {
 }
 
 func decodeManifest(p *Plugin, text []byte) (*abi.Manifest, error) {
+	if p.Code != nil {
+		return abi.DecodeCheckedManifest(text) // as the build has
+	}
 	m, err := abi.DecodeManifest(text)
 	if err == nil {
 		err = checkNames(m)
 	}
-	if err == nil && p.Origin != OriginBuiltin { // those the build has checked
+	if err == nil && p.Origin != OriginBuiltin {
 		err = checkViews(m)
 	}
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -382,5 +383,33 @@ func TestInspect(t *testing.T) {
 		i.Manifest.Name != "a" ||
 		!strings.Contains(strings.Join(i.Exports, " "), "windlass_alloc(i32)->i32") {
 		t.Errorf("%+v", i)
+	}
+}
+
+// What the build has checked is decoded without that, and is the same.
+func TestBuiltinManifests(t *testing.T) {
+	all, _ := Builtin{}.Modules()
+	if len(all) < 20 {
+		t.Fatalf("%d modules: run make plugins", len(all))
+	}
+	for _, p := range all {
+		wasm, err := p.Wasm()
+		if err != nil {
+			t.Fatal(err)
+		}
+		section, err := rewrite.Manifest(wasm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := abi.DecodeManifest(section)
+		if err == nil {
+			err = errors.Join(checkNames(want), checkViews(want))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", p, err)
+		}
+		if got, err := p.declares(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: it is another one: %v", p, err)
+		}
 	}
 }

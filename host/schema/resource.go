@@ -60,17 +60,19 @@ func newPartial() runtime.Object { return &metav1.PartialObjectMetadata{} }
 // server knows. Nothing is asked of a cluster. A name in one of the built-in groups, or in a group without a dot, as no
 // custom resource has it, is a mistake.
 func Named(r abi.Resource) (*Resource, error) {
-	res, err := For(r)
-	if err == nil {
-		return res, nil
+	if strings.Contains(r.Group, ".") && r.Version != "" && r.Name != "" && !isBuiltinGroup(r.Group) {
+		return Custom(r, "", true), nil
 	}
-	if !strings.Contains(r.Group, ".") || r.Version == "" || r.Name == "" ||
-		slices.ContainsFunc(All(), func(x abi.Resource) bool {
-			return x.Group == r.Group
-		}) {
-		return nil, err
+	return For(r)
+}
+
+func isBuiltinGroup(group string) bool {
+	for r := range builtin() {
+		if r.Group == group {
+			return true
+		}
 	}
-	return Custom(r, "", true), nil
+	return false
 }
 
 // metadata is the message that every object begins with.
