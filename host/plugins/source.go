@@ -156,9 +156,6 @@ func File(path string) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(wasm) == 0 {
-		return nil, fmt.Errorf("%s: the file is empty: copy the module there as a whole", path)
-	}
 	return New(path, path, wasm), nil
 }
 

@@ -36,6 +36,10 @@ func TestEveryKeyIsLookedAtAgain(t *testing.T) {
 			k.MinResyncPeriod.Duration = time.Second
 		}})
 	client := c.Client()
+	cluster.Eventually(t, cluster.Patience, "both run", func() (bool, any) {
+		all := m.Status(t).Controllers
+		return len(all) == 2 && all[0].State == "Running" && all[1].State == "Running", all
+	})
 	for _, s := range m.Status(t).Controllers {
 		if p, err := time.ParseDuration(s.Resync); err != nil || p < time.Second || p > 2*time.Second {
 			t.Errorf("%s says that its keys are looked at again in %q: %v", s.Name, s.Resync, err)

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -115,6 +116,8 @@ func parseModule(wasm []byte, code bool) (*Module, error) {
 	case len(wasm) > MaxModuleBytes:
 		return nil, fmt.Errorf("module has %d bytes, the limit is %d: build it smaller (-opt=2 -no-debug, or -ldflags='-s "+
 			"-w')", len(wasm), MaxModuleBytes)
+	case len(wasm) == 0:
+		return nil, errors.New("not a WebAssembly module: the file is empty: copy the module there as a whole")
 	case !bytes.HasPrefix(wasm, []byte("\x00asm")):
 		return nil, fmt.Errorf("not a WebAssembly module: it does not begin with \\0asm")
 	case len(wasm) < 8:
