@@ -51,7 +51,7 @@ func TestBadModules(t *testing.T) {
 		wasm []byte
 		want string
 	}{
-		{"empty", nil, `not a WebAssembly module: it does not begin with \0asm`},
+		{"empty", nil, `not a WebAssembly module: the file is empty`},
 		{"not wasm", []byte("#!/bin/sh"), "not a WebAssembly module"},
 		{"only the magic number", good[:4], "truncated: 4 bytes"},
 		{"a component", []byte("\x00asm\x0d\x00\x01\x00"), "build a core module"},
