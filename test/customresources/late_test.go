@@ -15,9 +15,11 @@ import (
 	"github.com/windlass-dev/windlass/test/windlass"
 )
 
-// laterLists holds the requests of one resource's collection but for those of its first reader until it is open.
+// laterLists holds the requests of one resource's collection but for those of its first reader until it is open, and
+// discovery, which the collector begins with, until that reader has begun.
 type laterLists struct {
 	path  string
+	first chan struct{}
 	open  chan struct{}
 	begun atomic.Int32
 	held  atomic.Int32
@@ -26,11 +28,23 @@ type laterLists struct {
 func (l *laterLists) wrap(c *rest.Config) {
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return trip(func(r *http.Request) (*http.Response, error) {
-			first := r.URL.Query().Get("sendInitialEvents") == "true" || r.URL.Query().Get("watch") == ""
-			if r.Method == http.MethodGet && r.URL.Path == l.path && first && l.begun.Add(1) > 1 {
+			lists := r.URL.Query().Get("sendInitialEvents") == "true" || r.URL.Query().Get("watch") == ""
+			var until chan struct{}
+			switch {
+			case r.URL.Path == "/api":
+				until = l.first
+			case r.Method == http.MethodGet && r.URL.Path == l.path && lists:
+				if l.begun.Add(1) == 1 {
+					close(l.first)
+					break
+				}
 				l.held.Add(1)
+				until = l.open
+			}
+
+			if until != nil {
 				select {
-				case <-l.open:
+				case <-until:
 				case <-r.Context().Done():
 					return nil, r.Context().Err()
 				}
@@ -46,7 +60,7 @@ func TestLaterReader(t *testing.T) {
 	t.Parallel()
 	x := cluster.Start(t, cluster.Options{})
 	c := &collected{t: t, client: dynamic.NewForConfigOrDie(x.RESTConfig())}
-	lists := &laterLists{path: "/apis/batch/v1/jobs", open: make(chan struct{})}
+	lists := &laterLists{path: "/apis/batch/v1/jobs", first: make(chan struct{}), open: make(chan struct{})}
 	windlass.Start(t, x, windlass.Options{Controllers: []string{collector, "ttl-after-finished-controller"},
 		Wrap: lists.wrap, Patience: time.Second})
 	c.eventually("the collector's list is held", func() (bool, string) {
