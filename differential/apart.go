@@ -55,7 +55,8 @@ type side struct {
 	lag     lag
 	version uint64 // the highest that was shown
 	syncs   int
-	until   time.Time       // when a step is over; zero: when nothing is left to do
+	until   time.Time       // when a step is over, see over; zero: when nothing is left to do
+	wrote   time.Time       // when it did last
 	keys    map[string]bool // that were synced
 	errors  []string        // that syncs have ended with in the present step
 	seen    []*api.Request  // in the present step

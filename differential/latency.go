@@ -47,26 +47,25 @@ func (l *latency) begin(now time.Time) {
 
 // Before has a request take up to a fiftieth of a second, so that which of several side by side comes first is chance,
 // and a write perhaps so long that nothing comes of it.
-func (l *latency) Before(h *http.Request) error {
-	r, hang := l.of(h)
+func (l *latency) Before(h *http.Request, what string) error {
+	r, hang := l.of(h, what)
 	return wait(h, time.Duration(1+r.IntN(20_000_000))+hang)
 }
 
 // After has the answer to a write come late, or never.
-func (l *latency) After(h *http.Request) error {
+func (l *latency) After(h *http.Request, what string) error {
 	select {
 	case l.wrote <- struct{}{}:
 	default:
 	}
-	_, hang := l.of(h)
+	_, hang := l.of(h, what)
 	return wait(h, hang)
 }
 
 // of returns what chance has for a request, and how long it hangs: a write now and then, most of them not at all.
-func (l *latency) of(h *http.Request) (r *world.Rand, hang time.Duration) {
+func (l *latency) of(h *http.Request, what string) (r *world.Rand, hang time.Duration) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	what := h.Method + " " + h.URL.Path
 	l.sent[what]++
 	x := fnv.New64a()
 	fmt.Fprint(x, l.seed, l.begun.UnixNano(), l.sent[what], what)

@@ -43,7 +43,7 @@ func (s *side) settle() error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		if s.written() {
-			pause = 0
+			pause, s.wrote = 0, time.Now()
 		}
 
 		switch {
@@ -79,11 +79,27 @@ func (s *side) pause(most time.Duration) time.Duration {
 	if at, ok := s.next(); ok && at.After(time.Now()) {
 		most = min(most, time.Until(at))
 	}
-	return min(most, time.Until(s.until))
+	return min(most, time.Until(s.over()))
 }
 
 // isOver reports whether it is time for what comes after a step, whatever is left to be done.
-func (s *side) isOver() bool { return !s.until.IsZero() && !time.Now().Before(s.until) }
+func (s *side) isOver() bool { return !s.until.IsZero() && !time.Now().Before(s.over()) }
+
+// over is when that time comes: not in the middle of what a write is a part of.
+func (s *side) over() time.Time {
+	const (
+		part = time.Second
+		most = 20 * time.Second
+	)
+	end := s.wrote.Add(part)
+	if last := s.until.Add(most); end.After(last) {
+		end = last
+	}
+	if end.Before(s.until) {
+		return s.until
+	}
+	return end
+}
 
 // errRestless is that upstream's controller comes to no rest in a step.
 var errRestless = errors.New("upstream's controller comes to no rest")
@@ -92,7 +108,7 @@ var errRestless = errors.New("upstream's controller comes to no rest")
 func (s *side) end(begun time.Time) time.Time {
 	switch {
 	case !s.until.IsZero():
-		return s.until
+		return s.over()
 	case s.subject.periodic():
 		return begun
 	}

@@ -44,7 +44,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 		if err = us.settle(); err != nil {
 			break
 		}
-		time.Sleep(time.Until(us.until))
+		time.Sleep(time.Until(us.over()))
 		st.after = us.cluster.Clone()
 
 		for i := range st.resynced {
@@ -52,7 +52,7 @@ func (s *Subject) traceNative(server *api.Server, x *script, salt uint64) (*trac
 			if err = s.resync(us); err != nil {
 				break
 			}
-			time.Sleep(time.Until(us.until))
+			time.Sleep(time.Until(us.over()))
 			st.resynced[i] = us.cluster.Clone()
 		}
 		if err != nil {
@@ -184,20 +184,22 @@ func (s *Subject) hostedIndexes() ([]int32, error) {
 	return append(all[:1:1], s.wakers(all)...), nil
 }
 
-// goOn shows the controllers what they and others write, some of it late, until a time.
+// goOn shows the controllers what they and others write, some of it late, until a step is over that lasts until a time.
 func (s *side) goOn(until time.Time, wrote <-chan struct{}) error {
 	take := func() error {
 		synctest.Wait()
 		return s.take()
 	}
-	for time.Now().Before(until) {
+	s.until = until
+	for !s.isOver() {
 		if err := take(); err != nil {
 			return err
 		}
 		if len(s.backlog) == 0 {
 			select {
 			case <-wrote:
-			case <-time.After(time.Until(until)):
+				s.wrote = time.Now()
+			case <-time.After(time.Until(s.over())):
 			}
 			continue
 		}

@@ -86,24 +86,51 @@ func (l Late) RoundTrip(h *http.Request) (*http.Response, error) {
 	if delays == nil {
 		return f.answer(h)
 	}
-	if err := delays.Before(h); err != nil {
+	what := write(h)
+	if err := delays.Before(h, what); err != nil {
 		return lost(h, err)
 	}
 	answer, err := f.answer(h)
 	if err != nil {
 		return nil, err
 	}
-	if err := delays.After(h); err != nil {
+	if err := delays.After(h, what); err != nil {
 		return lost(h, err)
 	}
 	return answer, nil
 }
 
 // Latency is what the API server does to a request before it does what it is asked for, and afterwards, before it
-// answers. Its error is the answer instead: that of an API server, or of a client that waits no longer.
+// answers. Its error is the answer instead: that of an API server, or of a client that waits no longer. It is told what
+// is asked for in words that are the same whoever sends it.
 type Latency interface {
-	Before(*http.Request) error
-	After(*http.Request) error
+	Before(h *http.Request, what string) error
+	After(h *http.Request, what string) error
+}
+
+// write names what is asked for: the method, the path and, of what is made, its name, unless that is made up.
+func write(h *http.Request) string {
+	what := h.Method + " " + h.URL.Path
+	if h.Method != http.MethodPost || h.GetBody == nil {
+		return what
+	}
+	body, err := h.GetBody()
+	if err != nil {
+		return what
+	}
+	defer func() { _ = body.Close() }()
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return what
+	}
+	o, err := runtime.Decode(legacyscheme.Codecs.UniversalDecoder(), b)
+	if err != nil {
+		return what
+	}
+	if m, err := meta.Accessor(o); err == nil && !generated(m) {
+		what += "/" + m.GetName()
+	}
+	return what
 }
 
 // lost is the answer to a request that none of what it asks for is the answer to.
