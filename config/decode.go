@@ -224,6 +224,23 @@ func fieldsOf(v reflect.Value) (map[string]reflect.Value, []string) {
 	return known, names
 }
 
+// fieldNamed returns one of them.
+func fieldNamed(v reflect.Value, name string) (reflect.Value, bool) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Anonymous {
+			if inner, ok := fieldNamed(v.Field(i), name); ok {
+				return inner, true
+			}
+			continue
+		}
+		if has, _, _ := strings.Cut(f.Tag.Get("json"), ","); has == name {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
 // decodeList replaces a list.
 func (d *decoder) decodeList(p *field.Path, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.SequenceNode {

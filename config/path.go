@@ -75,8 +75,7 @@ func findField(c *Configuration, path string) (reflect.Value, error) {
 		if v.Kind() != reflect.Struct {
 			return v, fmt.Errorf("%s: there is no such field", path)
 		}
-		fields, _ := fieldsOf(v)
-		f, ok := fields[name]
+		f, ok := fieldNamed(v, name)
 		if !ok {
 			return v, fmt.Errorf("%s: there is no field %s", path, name)
 		}
