@@ -203,6 +203,7 @@ func (s *side) goOn(until time.Time, wrote <-chan struct{}) error {
 			}
 			continue
 		}
+
 		time.Sleep(time.Duration(s.r.IntN(30_000_000)))
 		if err := take(); err != nil {
 			return err
