@@ -15,6 +15,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/signing"
 )
 
 // The helper x509 reads PEM. Its head is one of these.
@@ -24,11 +25,9 @@ const (
 	x509Signed      = "signed request"
 )
 
-// What the helper takes: without a bound, reading a text or checking one signature could take minutes.
-const (
-	pemMost = 2 << 20 // bytes: more than an object can hold
-	rsaMost = 8192    // bits of a key that a signature is checked with
-)
+// pemMost is how many bytes the helper takes: without a bound, reading a text could take minutes. An object can't hold
+// as many.
+const pemMost = 2 << 20
 
 // parseX509 returns an abi.X509.
 func parseX509(head string, body []byte) ([]byte, error) {
@@ -44,9 +43,9 @@ func parseX509(head string, body []byte) ([]byte, error) {
 		}
 		return abi.AppendX509(nil, describeCertificate(c)), nil
 	case x509Request, x509Signed:
-		r, err := parseRequest(body)
+		r, err := signing.ParseRequest(body)
 		if err == nil && head == x509Signed {
-			err = checkSignature(r)
+			err = signing.CheckSignature(r)
 		}
 		if err != nil {
 			return nil, err
@@ -69,22 +68,6 @@ func parseCertificate(text []byte) (*x509.Certificate, error) {
 		return nil, errors.New("the PEM block is empty")
 	}
 	return all[0], nil
-}
-
-func parseRequest(text []byte) (*x509.CertificateRequest, error) {
-	block, _ := pem.Decode(text)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return nil, errors.New("PEM block type must be CERTIFICATE REQUEST")
-	}
-	return x509.ParseCertificateRequest(block.Bytes)
-}
-
-// checkSignature reports whether a request is signed with the key that it is for.
-func checkSignature(r *x509.CertificateRequest) error {
-	if key, ok := r.PublicKey.(*rsa.PublicKey); ok && key.N.BitLen() > rsaMost {
-		return fmt.Errorf("an RSA key of %d bits, the limit is %d", key.N.BitLen(), rsaMost)
-	}
-	return r.CheckSignature()
 }
 
 func describeCertificate(c *x509.Certificate) *abi.X509 {
