@@ -126,6 +126,7 @@ const (
 	// none
 	EffectFacts EffectKind = 18
 	EffectZone  EffectKind = 19 // the period of Zone that a moment lies in
+	EffectSign  EffectKind = 20 // what Sign says, with a key that the host has
 )
 
 // GroupMode is how the members of an EffectGroup run.
@@ -224,7 +225,21 @@ type Effect struct {
 	// Terms are under what a published fact is found, or of which terms facts are asked for; see EffectFacts.
 	Terms []string
 	Zone  *Zone
+	Sign  *Sign
 }
+
+// SignKind is what is signed.
+type SignKind int32
+
+// SignCertificate is the certificate of an approved CertificateSigningRequest, which the effect names, by the signer
+// that the request names. The host checks the signer's rules; one that the request breaks is a failure with the reason
+// SignerValidationFailure.
+const SignCertificate SignKind = 1
+
+// Sign asks for what is signed with a key of the host's, for the object that the effect names, in the version that the
+// plugin saw. The answer's Object has a placeholder: bytes that the host replaces by what it has signed where an update
+// of that object in the same sync has them in the field that it is for.
+type Sign struct{ Kind SignKind }
 
 // Discover asks which resource has the kind, or with no kind for all resources, each in its preferred version.
 type Discover struct {
@@ -327,8 +342,8 @@ const (
 // Outcome is how an effect ended.
 type Outcome struct {
 	Code Code
-	// Reason is the API server's (NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …), NamespaceTerminating, or
-	// UnknownTimeZone.
+	// Reason is the API server's (NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …), NamespaceTerminating,
+	// UnknownTimeZone, or SignerValidationFailure.
 	Reason  string
 	Message string
 	// Object is the answer, projected to what the plugin reads of the resource; whole where it reads none, and of a dry

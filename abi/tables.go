@@ -100,6 +100,9 @@ var zonePeriod = table[ZonePeriod](
 	field(2, wire.Int64, unsafe.Offsetof(ZonePeriod{}.Begin), nil),
 	field(3, wire.Int64, unsafe.Offsetof(ZonePeriod{}.End), nil))
 
+var sign = table[Sign](
+	field(1, wire.Int32, unsafe.Offsetof(Sign{}.Kind), nil))
+
 // An effect's members are of its own type, which a nil Elem stands for.
 var effect = table[Effect](
 	field(1, wire.Int32, unsafe.Offsetof(Effect{}.Kind), nil),
@@ -127,7 +130,8 @@ var effect = table[Effect](
 	field(23, wire.String, unsafe.Offsetof(Effect{}.Path), nil),
 	field(24, wire.Bool, unsafe.Offsetof(Effect{}.Metadata), nil),
 	field(25, wire.Rep|wire.String, unsafe.Offsetof(Effect{}.Terms), nil),
-	field(26, wire.Ptr|wire.Message, unsafe.Offsetof(Effect{}.Zone), &zone))
+	field(26, wire.Ptr|wire.Message, unsafe.Offsetof(Effect{}.Zone), &zone),
+	field(27, wire.Ptr|wire.Message, unsafe.Offsetof(Effect{}.Sign), &sign))
 
 var syncResponse = table[SyncResponse](
 	field(1, wire.Rep|wire.Message, unsafe.Offsetof(SyncResponse{}.Effects), &effect),

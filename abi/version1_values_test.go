@@ -145,6 +145,10 @@ func version1Effects() []value {
 		{name: "zone-of-the-process", message: &PerformRequest{Effects: []Effect{{
 			Kind: EffectZone, Zone: &Zone{Name: LocalZone},
 		}}}},
+		{name: "sign-certificate", message: &PerformRequest{Effects: []Effect{{
+			Kind: EffectSign, Resource: "certificates.k8s.io/v1/certificatesigningrequests", Name: "node-csr-1", UID: "u-1", Version: "4700",
+			Sign: &Sign{Kind: SignCertificate},
+		}}}},
 		{name: "several", message: &PerformRequest{Effects: []Effect{
 			{Kind: EffectGet, Resource: "v1/nodes", Name: "n-1"}, {Kind: EffectGet, Resource: "v1/nodes", Name: "n-2"},
 		}}},

@@ -65,6 +65,9 @@ func (h *host) answerRead(e *abi.Effect) (o abi.Outcome, ok bool) {
 		}
 		return abi.Outcome{Zone: p}, true
 
+	case abi.EffectSign:
+		return abi.Outcome{Object: abi.ObjectData{Data: []byte("(signature)")}}, true
+
 	case abi.EffectPublish:
 		if h.facts == nil {
 			h.facts = map[string][]byte{}
@@ -97,6 +100,8 @@ func describeAsked(e *abi.Effect) (n Note, ok bool) {
 		return Note{Do: "read " + e.Path}, true
 	case abi.EffectZone:
 		return Note{Do: "zone " + record.DescribeZone(e.Zone)}, true
+	case abi.EffectSign:
+		return Note{Do: "sign " + e.Resource + " " + e.Name}, true
 	case abi.EffectPublish:
 		return Note{Do: "publish " + string(e.Object) + describeTerms(e.Terms)}, true
 	case abi.EffectFacts:

@@ -59,7 +59,8 @@ func request(r *world.Rand) *x509.CertificateRequest {
 	return x
 }
 
-var allUsages = []certificatesv1.KeyUsage{"digital signature", "digital signature", "digital signature", "client auth", "client auth",
+var allUsages = []certificatesv1.KeyUsage{"digital signature", "digital signature", "digital signature",
+	"client auth", "client auth",
 	"server auth", "server auth", "key encipherment", "signing", "content commitment", "key agreement", "data encipherment", "cert sign", "crl sign",
 	"encipher only", "decipher only", "any", "code signing", "email protection", "s/mime", "ipsec end system", "ipsec tunnel",
 	"ipsec user", "timestamping", "ocsp signing", "microsoft sgc", "netscape sgc", "rule the world"}
@@ -120,10 +121,12 @@ func TestSignsAsUpstream(t *testing.T) {
 		if r.One(10) {
 			der[len(der)-2] ^= 1
 		}
-		left := []time.Duration{-time.Hour, -5 * time.Minute, -time.Minute, 0, time.Second, time.Minute, time.Hour, 9 * time.Hour,
+		left := []time.Duration{-time.Hour, -5 * time.Minute, -time.Minute, 0, time.Second, time.Minute, time.Hour,
+			9 * time.Hour,
 			10000 * time.Hour}[r.IntN(9)]
 		tmpl := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: "ca"}, IsCA: true,
-			BasicConstraintsValid: true, NotBefore: now.Add(-10000 * time.Hour), NotAfter: now.Add(left), KeyUsage: x509.KeyUsageCertSign}
+			BasicConstraintsValid: true, NotBefore: now.Add(-10000 * time.Hour), NotAfter: now.Add(left),
+			KeyUsage: x509.KeyUsageCertSign}
 		raw, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 		if err != nil {
 			t.Fatal(err)
@@ -134,14 +137,16 @@ func TestSignsAsUpstream(t *testing.T) {
 		}
 
 		list, longest := usages(r), []time.Duration{time.Minute, 8 * time.Hour, 8760 * time.Hour}[r.IntN(3)]
-		theirs, wantErr := (&authority.CertificateAuthority{Certificate: ca, PrivateKey: key}).Sign(der, authority.PermissiveSigningPolicy{
-			TTL: longest, Usages: list, Backdate: 5 * time.Minute, Short: 8 * time.Hour, Now: func() time.Time { return now }})
+		theirs, wantErr := (&authority.CertificateAuthority{Certificate: ca, PrivateKey: key}).Sign(der,
+			authority.PermissiveSigningPolicy{
+				TTL: longest, Usages: list, Backdate: 5 * time.Minute, Short: 8 * time.Hour, Now: func() time.Time { return now }})
 
 		parsed, err := signing.ParseRequest(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := (&signing.Authority{Certificate: ca, Key: key}).Sign(parsed, signing.Terms{Usages: list, Longest: longest, Now: now})
+		ours, err := (&signing.Authority{Certificate: ca, Key: key}).Sign(parsed, signing.Terms{Usages: list,
+			Longest: longest, Now: now})
 		if words(err) != words(wantErr) {
 			t.Fatalf("seed %d: %v, upstream: %v", seed, err, wantErr)
 		}
@@ -166,6 +171,7 @@ func saying(t *testing.T, der []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%d %x %x %x %v %v %v %v", c.Version, c.RawIssuer, c.RawSubject, c.RawSubjectPublicKeyInfo, c.NotBefore,
+	return fmt.Sprintf("%d %x %x %x %v %v %v %v", c.Version, c.RawIssuer, c.RawSubject, c.RawSubjectPublicKeyInfo,
+		c.NotBefore,
 		c.NotAfter, c.SignatureAlgorithm, c.Extensions)
 }

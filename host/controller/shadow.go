@@ -166,7 +166,7 @@ func changingEffects(performs []record.Perform) (all []abi.Effect) {
 	return slices.DeleteFunc(all, func(e abi.Effect) bool {
 		switch e.Kind {
 		case abi.EffectView, abi.EffectGet, abi.EffectList, abi.EffectDiscover, abi.EffectRead, abi.EffectFacts,
-			abi.EffectReview, abi.EffectZone:
+			abi.EffectReview, abi.EffectZone, abi.EffectSign:
 			return true
 		}
 		return false

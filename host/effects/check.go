@@ -142,6 +142,8 @@ func (c *checker) checkEffect(e *abi.Effect) error {
 			return errors.New("it names no time zone")
 		}
 		return nil
+	case abi.EffectSign:
+		return c.checkSign(e)
 	}
 
 	if e.Kind != abi.EffectGroup && len(e.Members) > 0 {

@@ -49,6 +49,12 @@ func (s *Session) performOne(ctx context.Context, e *abi.Effect) (abi.Outcome, e
 			return s.failedOutcome(e, err)
 		}
 		return abi.Outcome{Zone: p}, nil
+	case abi.EffectSign:
+		o, err := s.sign(ctx, e)
+		if err != nil {
+			return s.failedOutcome(e, err)
+		}
+		return o, nil
 	}
 
 	find := s.w.resources.find

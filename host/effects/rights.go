@@ -45,7 +45,7 @@ var verbs = map[abi.EffectKind]string{
 	abi.EffectView: "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover",
 	abi.EffectRead:    "read",
 	abi.EffectPublish: "publish", abi.EffectFacts: "facts",
-	abi.EffectZone: "zone",
+	abi.EffectZone: "zone", abi.EffectSign: "sign",
 }
 
 var errNotAllowed = errors.New("it is not among the writes of the controller's manifest")

@@ -24,8 +24,9 @@ type Session struct {
 	failedAsk    atomic.Pointer[FailedAskError]
 	serverFailed atomic.Bool // see ServerFailed
 
-	bases bases
-	plans plans
+	bases      bases
+	plans      plans
+	signatures signatures
 }
 
 // Begin starts the effects of one sync of a key.
@@ -96,6 +97,7 @@ func (s *Session) Writes() int { return int(s.writes.Load()) }
 // End forgets what the sync saw. What it wrote stays remembered.
 func (s *Session) End() {
 	s.plans.of = nil
+	s.signatures.kept = nil
 	s.bases.forget()
 	s.w.Memory.Add(budget.Results, -s.results.Swap(0))
 }

@@ -19,6 +19,7 @@ import (
 // update writes what the guest changed in an object, by the verb that the manifest has.
 func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	k := objectKeyOf(e, res)
+	e = s.signatures.fill(k, e)
 	b := s.bases.find(k)
 	if b == nil {
 		return abi.Outcome{}, errors.New("the object is in none of the views and wasn't read live")

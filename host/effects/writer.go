@@ -63,6 +63,8 @@ type Options struct {
 	Wake func(from abi.KeyRef, controller int32, key abi.KeyRef)
 	// Grant narrows the manifest's rights to what the operator allows; nil allows them all.
 	Grant *grant.Grant
+	// Signer signs for the controller; nil: it may have nothing signed.
+	Signer Signer
 	// Deletes is what the plugin may delete in a minute; nil has no bound.
 	Deletes *budget.Deletes
 	// Memory is what the plugin's facts and the objects that it reads live are held on; nil has no bound.

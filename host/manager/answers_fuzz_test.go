@@ -55,7 +55,7 @@ func FuzzAnswers(f *testing.F) {
 		answer := &abi.SyncResponse{}
 		r.Fill(answer, 3)
 		f.Add([]byte{}, abi.AppendResponse(nil, answer))
-		for kind := range abi.EffectZone + 2 {
+		for kind := range abi.EffectSign + 2 {
 			e := r.Effect(kind)
 			f.Add(abi.AppendPerform(nil, &abi.PerformRequest{Effects: e}), []byte{})
 			f.Add([]byte{}, abi.AppendResponse(nil, &abi.SyncResponse{Effects: e}))

@@ -110,7 +110,7 @@ var kinds = map[abi.EffectKind]string{
 	abi.EffectDeleteCollection: "delete all of", abi.EffectEvent: "event on", abi.EffectGet: "get", abi.EffectList: "list",
 	abi.EffectReview: "review", abi.EffectView: "view",
 	abi.EffectWake: "wake", abi.EffectDiscover: "discover", abi.EffectRead: "read", abi.EffectPublish: "publish",
-	abi.EffectFacts: "facts of", abi.EffectZone: "zone",
+	abi.EffectFacts: "facts of", abi.EffectZone: "zone", abi.EffectSign: "sign",
 }
 
 var modes = map[abi.GroupMode]string{abi.Sequence: "one after the other", abi.SlowStart: "1, 2, 4, … at once",

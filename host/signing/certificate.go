@@ -45,8 +45,8 @@ func (t *Terms) duration() time.Duration {
 	return max(asked, shortest)
 }
 
-// Sign makes the certificate of a request, in PEM: its subject, alternative names and key, none of its extensions. It is
-// never an authority's, and never good for longer than its authority.
+// Sign makes the certificate of a request, in PEM: its subject, alternative names and key, none of its extensions. It
+// is never an authority's, and never good for longer than its authority.
 func (a *Authority) Sign(r *x509.CertificateRequest, t Terms) ([]byte, error) {
 	if err := CheckSignature(r); err != nil {
 		return nil, fmt.Errorf("unable to verify certificate request signature: %w", err)

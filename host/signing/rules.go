@@ -18,6 +18,12 @@ type Refused string
 
 func (r Refused) Error() string { return string(r) }
 
+// Reason is that of upstream's condition, and of the failure that a plugin sees.
+func (Refused) Reason() string { return SignerValidationFailure }
+
+// SignerValidationFailure is the reason of a [Refused].
+const SignerValidationFailure = "SignerValidationFailure"
+
 // Signers are the names of those whose rules are known here.
 func Signers() []string {
 	return []string{certificatesv1.KubeletServingSignerName, certificatesv1.KubeAPIServerClientKubeletSignerName,

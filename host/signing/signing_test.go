@@ -93,15 +93,18 @@ func TestRules(t *testing.T) {
 		{"a kubelet's server", serving, x509.CertificateRequest{Subject: node, DNSNames: names}, u(signs, server), ""},
 		{"with RSA", serving, x509.CertificateRequest{Subject: node, IPAddresses: addresses}, u(server, cipher, signs), ""},
 		{"the same usage twice", serving, x509.CertificateRequest{Subject: node, DNSNames: names}, u(server, signs, server), ""},
-		{"no organization", serving, x509.CertificateRequest{Subject: subject(nil, "system:node:a"), DNSNames: names}, u(signs, server),
+		{"no organization", serving, x509.CertificateRequest{Subject: subject(nil, "system:node:a"),
+			DNSNames: names}, u(signs, server),
 			"subject organization is not system:nodes"},
-		{"masters", serving, x509.CertificateRequest{Subject: subject([]string{"system:masters"}, "system:node:a"), DNSNames: names},
+		{"masters", serving, x509.CertificateRequest{Subject: subject([]string{"system:masters"}, "system:node:a"),
+			DNSNames: names},
 			u(signs, server), "subject organization is not system:nodes"},
 		{"nodes and masters", serving, x509.CertificateRequest{Subject: subject([]string{"system:nodes", "system:masters"}, "system:node:a"),
 			DNSNames: names}, u(signs, server), "subject organization is not system:nodes"},
 		{"neither a name nor an address", serving, x509.CertificateRequest{Subject: node}, u(signs, server),
 			"DNS or IP subjectAltName is required"},
-		{"an email", serving, x509.CertificateRequest{Subject: node, DNSNames: names, EmailAddresses: []string{"a@b"}}, u(signs, server),
+		{"an email", serving, x509.CertificateRequest{Subject: node, DNSNames: names,
+			EmailAddresses: []string{"a@b"}}, u(signs, server),
 			"Email subjectAltNames are not allowed"},
 		{"a URI", serving, x509.CertificateRequest{Subject: node, DNSNames: names, URIs: uris}, u(signs, server),
 			"URI subjectAltNames are not allowed"},
@@ -111,14 +114,16 @@ func TestRules(t *testing.T) {
 			"usages did not match [digital signature key encipherment server auth]"},
 		{"no usages", serving, x509.CertificateRequest{Subject: node, DNSNames: names}, nil,
 			"usages did not match [digital signature key encipherment server auth]"},
-		{"somebody's name", serving, x509.CertificateRequest{Subject: subject(nodes, "admin"), DNSNames: names}, u(signs, server),
+		{"somebody's name", serving, x509.CertificateRequest{Subject: subject(nodes, "admin"), DNSNames: names},
+			u(signs, server),
 			"subject common name does not begin with system:node:"},
 
 		{"a kubelet", kubelet, x509.CertificateRequest{Subject: node}, u(signs, asUser), ""},
 		{"a kubelet with RSA", kubelet, x509.CertificateRequest{Subject: node}, u(signs, cipher, asUser), ""},
 		{"a kubelet's DNS name", kubelet, x509.CertificateRequest{Subject: node, DNSNames: names}, u(signs, asUser),
 			"DNS subjectAltNames are not allowed"},
-		{"a kubelet's email", kubelet, x509.CertificateRequest{Subject: node, EmailAddresses: []string{"a@b"}}, u(signs, asUser),
+		{"a kubelet's email", kubelet, x509.CertificateRequest{Subject: node, EmailAddresses: []string{"a@b"}},
+			u(signs, asUser),
 			"Email subjectAltNames are not allowed"},
 		{"a kubelet's address", kubelet, x509.CertificateRequest{Subject: node, IPAddresses: addresses}, u(signs, asUser),
 			"IP subjectAltNames are not allowed"},
@@ -126,15 +131,18 @@ func TestRules(t *testing.T) {
 			"URI subjectAltNames are not allowed"},
 		{"a kubelet's other organization", kubelet, x509.CertificateRequest{Subject: subject([]string{"nodes"}, "system:node:a")},
 			u(signs, asUser), "subject organization is not system:nodes"},
-		{"an admin among nodes", kubelet, x509.CertificateRequest{Subject: subject(nodes, "kubernetes-admin")}, u(signs, asUser),
+		{"an admin among nodes", kubelet, x509.CertificateRequest{Subject: subject(nodes, "kubernetes-admin")},
+			u(signs, asUser),
 			"subject common name does not begin with system:node:"},
 		{"a server's use", kubelet, x509.CertificateRequest{Subject: node}, u(signs, server),
 			"usages did not match [client auth digital signature key encipherment]"},
-		{"an authority's use", kubelet, x509.CertificateRequest{Subject: node}, u(signs, asUser, certificatesv1.UsageCertSign),
+		{"an authority's use", kubelet, x509.CertificateRequest{Subject: node}, u(signs, asUser,
+			certificatesv1.UsageCertSign),
 			"usages did not match [client auth digital signature key encipherment]"},
 
 		{"a client", client, x509.CertificateRequest{Subject: subject([]string{"team"}, "jo")}, u(asUser), ""},
-		{"a client with names", client, x509.CertificateRequest{Subject: subject(nil, "jo"), DNSNames: names}, u(asUser, signs, cipher), ""},
+		{"a client with names", client, x509.CertificateRequest{Subject: subject(nil, "jo"), DNSNames: names},
+			u(asUser, signs, cipher), ""},
 		{"a client that serves", client, x509.CertificateRequest{}, u(asUser, server), "invalid usage for client certificate: server auth"},
 		{"a client for anything", client, x509.CertificateRequest{}, u(certificatesv1.UsageAny, asUser),
 			"invalid usage for client certificate: any"},
@@ -190,7 +198,8 @@ func TestSign(t *testing.T) {
 
 	var serials []string
 	for range 2 {
-		text, err := a.Sign(r, Terms{Usages: []certificatesv1.KeyUsage{certificatesv1.UsageCertSign, certificatesv1.UsageServerAuth},
+		text, err := a.Sign(r, Terms{Usages: []certificatesv1.KeyUsage{certificatesv1.UsageCertSign,
+			certificatesv1.UsageServerAuth},
 			Longest: 365 * 24 * time.Hour, Now: now})
 		if err != nil {
 			t.Fatal(err)
@@ -259,6 +268,7 @@ func TestDuration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		text, err := a.Sign(r, Terms{Longest: x.longest, ExpirationSeconds: x.asked, Now: now})
 		if err != nil {
 			t.Fatal(err)

@@ -49,6 +49,7 @@ func newAskingTarget(t *testing.T, module Module) *Target {
 			{Resource: abi.Resource{Version: "v1", Name: "pods"}, Subresource: "eviction", Verbs: all},
 			{Resource: abi.Resource{Group: "metrics.k8s.io", Version: "v1beta1", Name: "pods"}, Verbs: all},
 			{Resource: review, Verbs: all},
+			{Resource: abi.Resource{Group: "certificates.k8s.io", Version: "v1", Name: "signers"}, Verbs: []string{"sign"}},
 		},
 	}
 	plan, err := views.Compile(m)
@@ -145,6 +146,8 @@ func memberOf(i int) map[abi.EffectKind]abi.Effect {
 		abi.EffectPublish: {Kind: abi.EffectPublish, Object: []byte(name), Terms: []string{name}},
 		abi.EffectFacts:   {Kind: abi.EffectFacts, Namespace: "shop", Terms: []string{name}},
 		abi.EffectZone:    {Kind: abi.EffectZone, Zone: &abi.Zone{Name: "Europe/Rome", At: 1_464_134_400}},
+		abi.EffectSign: {Kind: abi.EffectSign, Resource: "certificates.k8s.io/v1/certificatesigningrequests", Name: name, UID: "u",
+			Version: "1", Sign: &abi.Sign{Kind: abi.SignCertificate}},
 	}
 }
 

@@ -88,7 +88,7 @@ func (g *generator) answers() variant {
 	for range variantKeys {
 		answer := &abi.SyncResponse{}
 		g.author.Fill(answer, 3)
-		kind := abi.EffectKind(g.IntN(int(abi.EffectZone) + 2))
+		kind := abi.EffectKind(g.IntN(int(abi.EffectSign) + 2))
 		answer.Effects = append(answer.Effects, g.author.Effect(kind)...)
 		asked := g.author.Effect(kind)
 		if g.IntN(2) == 0 {
