@@ -1,7 +1,9 @@
 package differential
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/differential/native"
@@ -42,13 +44,25 @@ func (t *todo) first(failed bool) (at time.Time, ok bool) {
 
 func (t *todo) next() (string, bool) { return t.nextOf(func(string) bool { return true }) }
 
-func (t *todo) nextOf(ready func(string) bool) (string, bool) {
+// ripen has the keys be synced whose time has come, in the order of their times.
+func (t *todo) ripen() {
+	var ripe []string
 	for key, at := range t.due {
 		if !at.After(time.Now()) {
-			delete(t.due, key)
-			t.now(key)
+			ripe = append(ripe, key)
 		}
 	}
+	slices.SortFunc(ripe, func(a, b string) int {
+		return cmp.Or(t.due[a].Compare(t.due[b]), strings.Compare(a, b))
+	})
+	for _, key := range ripe {
+		delete(t.due, key)
+		t.now(key)
+	}
+}
+
+func (t *todo) nextOf(ready func(string) bool) (string, bool) {
+	t.ripen()
 	i := slices.IndexFunc(t.keys, ready)
 	if i < 0 {
 		return "", false
