@@ -231,15 +231,28 @@ type Effect struct {
 // SignKind is what is signed.
 type SignKind int32
 
-// SignCertificate is the certificate of an approved CertificateSigningRequest, which the effect names, by the signer
-// that the request names. The host checks the signer's rules; one that the request breaks is a failure with the reason
-// SignerValidationFailure.
-const SignCertificate SignKind = 1
+// What is signed, by the object that the effect names.
+const (
+	// SignCertificate is the certificate of an approved CertificateSigningRequest, by the signer that the request names.
+	// The host checks the signer's rules; one that the request breaks is a failure with the reason
+	// SignerValidationFailure. It belongs into the request's status.
+	SignCertificate SignKind = 1
+	// SignToken is the token of a Secret for the service account that the Secret names. It belongs into the Secret's data,
+	// as token.
+	SignToken SignKind = 2
+	// SignBootstrap is what a node that joins trusts the config map kube-public/cluster-info by, made with the bootstrap
+	// token that Sign names. It belongs into the config map's data, as jws-kubeconfig-ID.
+	SignBootstrap SignKind = 3
+)
 
 // Sign asks for what is signed with a key of the host's, for the object that the effect names, in the version that the
 // plugin saw. The answer's Object has a placeholder: bytes that the host replaces by what it has signed where an update
 // of that object in the same sync has them in the field that it is for.
-type Sign struct{ Kind SignKind }
+type Sign struct {
+	Kind SignKind
+	// Token is the name of a Secret in kube-system, the bootstrap token that is signed with.
+	Token string
+}
 
 // Discover asks which resource has the kind, or with no kind for all resources, each in its preferred version.
 type Discover struct {

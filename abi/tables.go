@@ -101,7 +101,8 @@ var zonePeriod = table[ZonePeriod](
 	field(3, wire.Int64, unsafe.Offsetof(ZonePeriod{}.End), nil))
 
 var sign = table[Sign](
-	field(1, wire.Int32, unsafe.Offsetof(Sign{}.Kind), nil))
+	field(1, wire.Int32, unsafe.Offsetof(Sign{}.Kind), nil),
+	field(2, wire.String, unsafe.Offsetof(Sign{}.Token), nil))
 
 // An effect's members are of its own type, which a nil Elem stands for.
 var effect = table[Effect](

@@ -149,6 +149,14 @@ func version1Effects() []value {
 			Kind: EffectSign, Resource: "certificates.k8s.io/v1/certificatesigningrequests", Name: "node-csr-1", UID: "u-1", Version: "4700",
 			Sign: &Sign{Kind: SignCertificate},
 		}}}},
+		{name: "sign-token", message: &PerformRequest{Effects: []Effect{{
+			Kind: EffectSign, Resource: "v1/secrets", Namespace: "shop", Name: "till-token", UID: "u-1", Version: "4700",
+			Sign: &Sign{Kind: SignToken},
+		}}}},
+		{name: "sign-bootstrap", message: &PerformRequest{Effects: []Effect{{
+			Kind: EffectSign, Resource: "v1/configmaps", Namespace: "kube-public", Name: "cluster-info", UID: "u-1", Version: "4700",
+			Sign: &Sign{Kind: SignBootstrap, Token: "bootstrap-token-abcdef"},
+		}}}},
 		{name: "several", message: &PerformRequest{Effects: []Effect{
 			{Kind: EffectGet, Resource: "v1/nodes", Name: "n-1"}, {Kind: EffectGet, Resource: "v1/nodes", Name: "n-2"},
 		}}},

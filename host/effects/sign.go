@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,36 +14,61 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/abi"
-	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/grant"
+	"github.com/windlass-dev/windlass/host/printable"
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// Signer signs with keys that only the host has.
+// Signer signs with keys that only the host has, what the API server has.
 type Signer interface {
-	// Certificate makes the certificate of a request as the API server has it, in PEM.
+	// Certificate makes the certificate of a request, in PEM.
 	Certificate(r *certificatesv1.CertificateSigningRequest, now time.Time) ([]byte, error)
+	// Token makes the token of a service account's Secret.
+	Token(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error)
+	// Bootstrap signs a cluster's information with a bootstrap token, and returns the key of its data that the signature
+	// is for.
+	Bootstrap(info *corev1.ConfigMap, token *corev1.Secret, now time.Time) (key, signature string, _ error)
 }
 
-// signers are what admission asks for of who signs: to sign for a signer of that name.
-var signers = abi.Resource{Group: "certificates.k8s.io", Version: "v1", Name: "signers"}
+// The resources of what is signed, and of what the right to sign is about: a signer, a service account, a bootstrap
+// token.
+var (
+	requests   = abi.Resource{Group: "certificates.k8s.io", Version: "v1", Name: "certificatesigningrequests"}
+	signers    = abi.Resource{Group: "certificates.k8s.io", Version: "v1", Name: "signers"}
+	allSecrets = abi.Resource{Version: "v1", Name: "secrets"}
+	accounts   = abi.Resource{Version: "v1", Name: "serviceaccounts"}
+	infos      = abi.Resource{Version: "v1", Name: "configmaps"}
+)
 
-var requests = abi.Resource{Group: "certificates.k8s.io", Version: "v1", Name: "certificatesigningrequests"}
+// signs is what each kind of signature is for, and what the right to it is about: the verb "sign" of that.
+var signs = map[abi.SignKind]struct{ of, by abi.Resource }{
+	abi.SignCertificate: {requests, signers},
+	abi.SignToken:       {allSecrets, accounts},
+	abi.SignBootstrap:   {infos, allSecrets},
+}
 
 // checkSign reports why nothing is signed, as far as the effect itself shows it.
 func (c *checker) checkSign(e *abi.Effect) error {
+	if e.Sign == nil {
+		return errors.New("it doesn't say what to sign")
+	}
+	kind, known := signs[e.Sign.Kind]
 	switch {
-	case e.Sign == nil || e.Sign.Kind != abi.SignCertificate:
-		return errors.New("it doesn't say what to sign, or not in a way that this host knows")
-	case e.Resource != requests.String() || e.Namespace != "":
-		return fmt.Errorf("the certificate of one of %s is signed, and nothing else", requests)
+	case !known:
+		return fmt.Errorf("unknown kind of signature %d", e.Sign.Kind)
+	case e.Resource != kind.of.String():
+		return fmt.Errorf("a signature of kind %d is one for %s", e.Sign.Kind, kind.of)
+	case (e.Namespace == "") != (kind.of == requests):
+		return fmt.Errorf("%s have a namespace, or none", kind.of)
 	case e.Name == "" || e.UID == "" || e.Version == "":
 		return errors.New("it names no object with its UID, in the version that the plugin saw")
-	case !slices.ContainsFunc(c.w.rights[right{signers, ""}], func(w abi.Write) bool { return slices.Contains(w.Verbs, "sign") }):
-		return c.w.rights.notAllowed(signers, "", "sign", e)
+	case !slices.ContainsFunc(c.w.rights[right{kind.by, ""}], func(w abi.Write) bool { return slices.Contains(w.Verbs, "sign") }):
+		return c.w.rights.notAllowed(kind.by, "", "sign", e)
 	}
 	return nil
 }
@@ -52,48 +78,118 @@ func (s *Session) sign(ctx context.Context, e *abi.Effect) (abi.Outcome, error) 
 	if s.w.Signer == nil {
 		return abi.Outcome{}, &notGranted{"the operator hasn't granted it: only plugins of the build that are meant to sign with the cluster's keys"}
 	}
-	res, err := schema.For(requests)
+	x, err := map[abi.SignKind]func(context.Context, *abi.Effect) (signature, error){
+		abi.SignCertificate: s.signCertificate, abi.SignToken: s.signToken, abi.SignBootstrap: s.signBootstrap,
+	}[e.Sign.Kind](ctx, e)
 	if err != nil {
 		return abi.Outcome{}, err
 	}
-	raw, err := s.w.readLive(ctx, res, "", e.Name)
-	if err != nil {
-		return abi.Outcome{}, err
-	}
-	if raw == nil {
-		return abi.Outcome{}, apierrors.NewNotFound(groupResource(requests), e.Name)
-	}
-	m, err := envelope.ReadMeta(raw)
-	if err != nil {
-		return abi.Outcome{}, err
-	}
-	if m.UID != e.UID || m.ResourceVersion != e.Version {
-		return abi.Outcome{}, apierrors.NewConflict(groupResource(requests), e.Name,
-			fmt.Errorf("the plugin saw version %s, the server has %s", e.Version, m.ResourceVersion))
-	}
-
-	r := &certificatesv1.CertificateSigningRequest{}
-	if err := r.Unmarshal(raw); err != nil {
-		return abi.Outcome{}, err
-	}
-	if err := s.maySign(r.Spec.SignerName); err != nil {
-		return abi.Outcome{}, err
-	}
-	credential, err := s.w.Signer.Certificate(r, time.Now())
-	if err != nil {
-		return abi.Outcome{}, err
-	}
-	placeholder, err := s.signatures.keep(objectKey{resource: requests, name: strings.Clone(e.Name)}, m.UID, credential)
+	of := signs[e.Sign.Kind].of
+	x.key = objectKey{resource: of, namespace: strings.Clone(e.Namespace), name: strings.Clone(e.Name)}
+	x.uid = strings.Clone(e.UID)
+	placeholder, err := s.signatures.keep(x)
 	return abi.Outcome{Object: abi.ObjectData{Data: placeholder}}, err
 }
 
-// maySign reports why nothing is signed for a signer: neither the manifest nor the operator's grant may leave it out.
-func (s *Session) maySign(signer string) error {
-	e := &abi.Effect{Name: signer}
-	if !s.w.rights.allows(signers, "", "sign", e) {
-		return s.w.rights.notAllowed(signers, "", "sign", e)
+func (s *Session) signCertificate(ctx context.Context, e *abi.Effect) (signature, error) {
+	r := &certificatesv1.CertificateSigningRequest{}
+	if err := s.readSeen(ctx, e, r); err != nil {
+		return signature{}, err
 	}
-	q := grant.Request{Verb: "sign", Resource: signers, Name: signer}
+	if err := s.maySign(signers, "", r.Spec.SignerName); err != nil {
+		return signature{}, err
+	}
+	certificate, err := s.w.Signer.Certificate(r, time.Now())
+	return signature{credential: certificate, subresource: "status", place: func(object []byte) []byte {
+		r := &certificatesv1.CertificateSigningRequest{}
+		_ = r.Unmarshal(object) // what isn't one has no place for it
+		return r.Status.Certificate
+	}}, err
+}
+
+func (s *Session) signToken(ctx context.Context, e *abi.Effect) (signature, error) {
+	secret := &corev1.Secret{}
+	if err := s.readSeen(ctx, e, secret); err != nil {
+		return signature{}, err
+	}
+	name := secret.Annotations[corev1.ServiceAccountNameKey]
+	if err := s.maySign(accounts, secret.Namespace, name); err != nil {
+		return signature{}, err
+	}
+	account := &corev1.ServiceAccount{}
+	if err := s.readObject(ctx, accounts, secret.Namespace, name, account); err != nil {
+		return signature{}, err
+	}
+	token, err := s.w.Signer.Token(account, secret)
+	return signature{credential: []byte(token), place: func(object []byte) []byte {
+		secret := &corev1.Secret{}
+		_ = secret.Unmarshal(object)
+		return secret.Data[corev1.ServiceAccountTokenKey]
+	}}, err
+}
+
+func (s *Session) signBootstrap(ctx context.Context, e *abi.Effect) (signature, error) {
+	info, token := &corev1.ConfigMap{}, &corev1.Secret{}
+	if err := s.readSeen(ctx, e, info); err != nil {
+		return signature{}, err
+	}
+	if err := s.maySign(allSecrets, metav1.NamespaceSystem, e.Sign.Token); err != nil {
+		return signature{}, err
+	}
+	if err := s.readObject(ctx, allSecrets, metav1.NamespaceSystem, strings.Clone(e.Sign.Token), token); err != nil {
+		return signature{}, err
+	}
+	key, signed, err := s.w.Signer.Bootstrap(info, token, time.Now())
+	return signature{credential: []byte(signed), place: func(object []byte) []byte {
+		info := &corev1.ConfigMap{}
+		_ = info.Unmarshal(object)
+		return []byte(info.Data[key])
+	}}, err
+}
+
+// decodable is an object of a built-in type.
+type decodable interface{ Unmarshal([]byte) error }
+
+// readSeen reads the object that an effect names, which must be as the plugin saw it.
+func (s *Session) readSeen(ctx context.Context, e *abi.Effect, into interface {
+	decodable
+	metav1.Object
+}) error {
+	of := signs[e.Sign.Kind].of
+	if err := s.readObject(ctx, of, e.Namespace, e.Name, into); err != nil {
+		return err
+	}
+	if string(into.GetUID()) != e.UID || into.GetResourceVersion() != e.Version {
+		return apierrors.NewConflict(groupResource(of), strings.Clone(e.Name), fmt.Errorf(
+			"the plugin saw version %s, the server has %s", printable.Line(e.Version, textMost), into.GetResourceVersion()))
+	}
+	return nil
+}
+
+// readObject reads an object from the API server.
+func (s *Session) readObject(ctx context.Context, r abi.Resource, namespace, name string, into decodable) error {
+	res, err := schema.For(r)
+	if err != nil {
+		return err
+	}
+	raw, err := s.w.readLive(ctx, res, namespace, name)
+	if err != nil {
+		return err
+	}
+	if raw == nil {
+		return apierrors.NewNotFound(groupResource(r), strings.Clone(name))
+	}
+	return into.Unmarshal(raw)
+}
+
+// maySign reports why nothing is signed by what has a name: neither the manifest nor the operator's grant may leave it
+// out.
+func (s *Session) maySign(by abi.Resource, namespace, name string) error {
+	e := &abi.Effect{Namespace: namespace, Name: name}
+	if !s.w.rights.allows(by, "", "sign", e) {
+		return s.w.rights.notAllowed(by, "", "sign", e)
+	}
+	q := grant.Request{Verb: "sign", Resource: by, Namespace: namespace, Name: name}
 	if s.w.Grant != nil && !s.w.Grant.Ask(q).Allowed {
 		return s.w.missing(q)
 	}
@@ -112,42 +208,81 @@ type signature struct {
 	key                     objectKey
 	uid                     string
 	placeholder, credential []byte
+
+	// The credential is for what place returns of the object, in updates of this subresource.
+	subresource string
+	place       func(object []byte) []byte
 }
 
 // keep keeps a credential and returns what stands for it.
-func (l *signatures) keep(k objectKey, uid string, credential []byte) ([]byte, error) {
+func (l *signatures) keep(x signature) ([]byte, error) {
 	random := make([]byte, 32)
 	if _, err := rand.Read(random); err != nil {
 		return nil, err
 	}
 	text := []byte("windlass-signature-" + hex.EncodeToString(random) + "-")
-	if len(credential) < len(text) {
-		return nil, fmt.Errorf("a signature of %d bytes, of which nothing can stand for as many", len(credential))
+	if len(x.credential) < len(text) {
+		return nil, fmt.Errorf("a signature of %d bytes, of which nothing can stand for as many", len(x.credential))
 	}
-	placeholder := append(text, bytes.Repeat([]byte("."), len(credential)-len(text))...)
+	x.placeholder = append(text, bytes.Repeat([]byte("."), len(x.credential)-len(text))...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kept = append(l.kept, signature{k, uid, placeholder, credential})
-	return slices.Clone(placeholder), nil
+	l.kept = append(l.kept, x)
+	return slices.Clone(x.placeholder), nil
 }
 
-// fill returns an update of an object with the credential that was made for it, where the update has what stands for
-// that in the field that it is for; else the update as it is.
+// fill returns an update of an object with the credentials that were made for it, each where the update has what stands
+// for it in the place that it is for, and nowhere else.
 func (l *signatures) fill(k objectKey, e *abi.Effect) *abi.Effect {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.kept {
 		x := &l.kept[i]
-		if x.key != k || e.Subresource != "status" || bytes.Count(e.Object, x.placeholder) != 1 {
-			continue
-		}
-		r := &certificatesv1.CertificateSigningRequest{}
-		if r.Unmarshal(e.Object) != nil || string(r.UID) != x.uid || !bytes.Equal(r.Status.Certificate, x.placeholder) {
+		if x.key != k || e.DryRun || e.Subresource != x.subresource || e.UID != x.uid || bytes.Count(e.Object,
+			x.placeholder) != 1 ||
+			!bytes.Equal(x.place(e.Object), x.placeholder) {
 			continue
 		}
 		filled := *e
 		filled.Object = bytes.Replace(e.Object, x.placeholder, x.credential, 1)
-		return &filled
+		e = &filled
 	}
 	return e
+}
+
+// hide puts what stands for a credential into its place again.
+func (l *signatures) hide(o *abi.Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.kept {
+		o.Object.Data = bytes.ReplaceAll(o.Object.Data, x.credential, x.placeholder)
+	}
+}
+
+// hideError does that in the text of an error, which an API server or a webhook has made of the object: as it is, or as
+// JSON has bytes.
+func (l *signatures) hideError(err error) error {
+	if err == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := err.Error()
+	for _, x := range l.kept {
+		for _, form := range []func([]byte) string{func(b []byte) string { return string(b) },
+			base64.StdEncoding.EncodeToString} {
+			text = strings.ReplaceAll(text, form(x.credential), form(x.placeholder))
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		return errors.New(text)
+	}
+	other := *status
+	other.ErrStatus.Message, other.ErrStatus.Details = text, nil
+	return &other
 }

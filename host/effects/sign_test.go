@@ -2,12 +2,16 @@ package effects
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -15,7 +19,9 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cluster-bootstrap/token/jws"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
@@ -27,10 +33,17 @@ import (
 // signsRequests is a controller that may sign for clients of the API server.
 func signsRequests() abi.Controller {
 	return abi.Controller{
-		Views: []abi.View{{Name: "requests", Resource: requests, Fields: []string{"spec.signerName", "status.conditions", "status.certificate"}}},
+		Views: []abi.View{
+			{Name: "requests", Resource: requests, Fields: []string{"spec.signerName", "status.conditions",
+				"status.certificate"}},
+			{Name: "maps", Resource: configMaps, Fields: []string{"data"}},
+		},
 		Writes: []abi.Write{
 			{Resource: requests, Subresource: "status", Verbs: []string{"update"}},
-			{Resource: configMaps, Verbs: []string{"create"}},
+			{Resource: configMaps, Verbs: []string{"create", "update"}},
+			{Resource: allSecrets, Verbs: []string{"update"}},
+			{Resource: accounts, Verbs: []string{"sign"}},
+			{Resource: allSecrets, Verbs: []string{"sign"}, Namespaces: []string{"kube-system"}},
 			{Resource: signers, Verbs: []string{"sign"}, Names: []string{certificatesv1.KubeAPIServerClientSignerName}},
 		},
 	}
@@ -61,17 +74,25 @@ func testAuthority(t *testing.T) *signing.Authority {
 type signed struct {
 	*world
 	authority *signing.Authority
+	tokens    *signing.TokenKey
 }
 
 func newSigned(t *testing.T, c abi.Controller, change func(*Options)) *signed {
 	x := &signed{authority: testAuthority(t)}
+	der, err := x509.MarshalPKCS8PrivateKey(x.authority.Key)
+	if err == nil {
+		x.tokens, err = signing.ParseTokenKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	x.world = newWorld(t, c, func(o *Options) {
 		o.Signer = &signing.Keys{Longest: time.Hour, Of: func(signer string) *signing.Authority {
 			if signer == certificatesv1.KubeAPIServerClientSignerName {
 				return x.authority
 			}
 			return nil
-		}}
+		}, Tokens: func() *signing.TokenKey { return x.tokens }}
 		if change != nil {
 			change(o)
 		}
@@ -214,7 +235,7 @@ func TestOnClusterSignsNot(t *testing.T) {
 	narrowed.requireFailure(good, "Forbidden")
 
 	silent := signsRequests()
-	silent.Writes = silent.Writes[:2]
+	silent.Writes = silent.Writes[:2] // neither of the last
 	undeclared := newSigned(t, silent, nil)
 	s := undeclared.beginSession()
 	defer s.End()
@@ -237,5 +258,129 @@ func TestOnClusterSignsNot(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		s.End()
+	}
+}
+
+// A service account's token comes into its Secret, and the guest never sees it: not in what comes back, nor in an error
+// that quotes it.
+func TestOnClusterSignToken(t *testing.T) {
+	x := newSigned(t, signsRequests(), nil)
+	account, err := x.kube.CoreV1().ServiceAccounts(x.ns).Create(t.Context(), &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: "till"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := x.kube.CoreV1().Secrets(x.ns).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "token",
+		Annotations: map[string]string{corev1.ServiceAccountNameKey: "till"}}, Type: corev1.SecretTypeServiceAccountToken},
+		metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := x.cachedObject("v1/secrets", "token")
+	s := x.beginSession(o)
+	defer s.End()
+	sign := abi.Effect{Kind: abi.EffectSign, Resource: "v1/secrets", Namespace: x.ns, Name: "token", UID: string(made.UID),
+		Version: made.ResourceVersion, Sign: &abi.Sign{Kind: abi.SignToken}}
+	placeholder := x.requireOK(s.Perform(t.Context(), []abi.Effect{sign}))[0].Object.Data
+
+	made.Data = map[string][]byte{"token": placeholder, "namespace": []byte(x.ns)}
+	update := abi.Effect{Kind: abi.EffectUpdate, Resource: "v1/secrets", Namespace: x.ns, Name: "token",
+		UID:     string(made.UID),
+		Version: made.ResourceVersion, Object: schematest.Marshal(t, made)}
+	if hidden := s.signatures.kept[0].credential; !bytes.Contains(s.signatures.fill(s.signatures.kept[0].key,
+		&update).Object, hidden) {
+		t.Fatal("nothing is put in the placeholder's place")
+	}
+	dry := update
+	dry.DryRun = true
+	outcomes := x.requireOK(s.Perform(t.Context(), []abi.Effect{dry, update}))
+	for i, o := range outcomes {
+		if bytes.Contains(o.Object.Data, s.signatures.kept[0].credential) {
+			t.Errorf("effect %d brings the token to the guest", i)
+		}
+	}
+
+	live, err := x.kube.CoreV1().Secrets(x.ns).Get(t.Context(), "token", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := x.tokens.Token(account, live)
+	if got := string(live.Data["token"]); err != nil || strings.Count(got, ".") != 2 || got[:strings.LastIndex(got,
+		".")] != want[:strings.LastIndex(want, ".")] {
+		t.Errorf("the token is %q, %v", got, err)
+	}
+}
+
+func TestHideError(t *testing.T) {
+	var l signatures
+	secret := bytes.Repeat([]byte("secret."), 30)
+	placeholder, err := l.keep(signature{credential: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(placeholder, []byte("secret")) || len(placeholder) != len(secret) {
+		t.Errorf("the placeholder is %q", placeholder)
+	}
+	for _, text := range []string{string(secret), base64.StdEncoding.EncodeToString(secret)} {
+		denied := apierrors.NewForbidden(groupResource(allSecrets), "x", errors.New("the token "+text+" is denied"))
+		if err := l.hideError(denied); strings.Contains(err.Error(), text) || !apierrors.IsForbidden(err) {
+			t.Errorf("an API server's: %v", err)
+		}
+		if err := l.hideError(fmt.Errorf("bad %s", text)); strings.Contains(err.Error(), text) {
+			t.Errorf("another: %v", err)
+		}
+	}
+	if other := errors.New("other"); l.hideError(other) != other || l.hideError(nil) != nil {
+		t.Error("another error is changed")
+	}
+	if _, err := l.keep(signature{credential: []byte("short")}); err == nil {
+		t.Error("a placeholder can be guessed")
+	}
+}
+
+// What a node that joins trusts is signed with the token that the API server has.
+func TestOnClusterSignBootstrap(t *testing.T) {
+	x := newSigned(t, signsRequests(), nil)
+	token, err := x.kube.CoreV1().Secrets("kube-system").Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-abcdef"}, Type: "bootstrap.kubernetes.io/token",
+		StringData: map[string]string{"token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-signing": "true"}},
+		metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = x.kube.CoreV1().Secrets("kube-system").Delete(context.WithoutCancel(t.Context()), token.Name,
+			metav1.DeleteOptions{})
+	})
+	maps := x.kube.CoreV1().ConfigMaps("kube-public")
+	made, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cluster-info"},
+		Data: map[string]string{"kubeconfig": "clusters: []"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = maps.Delete(context.WithoutCancel(t.Context()), "cluster-info", metav1.DeleteOptions{})
+	})
+
+	sign := abi.Effect{Kind: abi.EffectSign, Resource: "v1/configmaps", Namespace: "kube-public",
+		Name: "cluster-info", UID: string(made.UID),
+		Version: made.ResourceVersion, Sign: &abi.Sign{Kind: abi.SignBootstrap, Token: token.Name}}
+	x.ns = "kube-public" // of what is cached
+	s := x.beginSession(x.cachedObject("v1/configmaps", "cluster-info"))
+	defer s.End()
+	other := sign
+	other.Sign = &abi.Sign{Kind: abi.SignBootstrap, Token: "bootstrap-token-uvwxyz"}
+	outcomes, err := s.Perform(t.Context(), []abi.Effect{other})
+	if err != nil || outcomes[0].Reason != "NotFound" {
+		t.Errorf("a token that there isn't: %+v, %v", outcomes, err)
+	}
+
+	placeholder := x.requireOK(s.Perform(t.Context(), []abi.Effect{sign}))[0].Object.Data
+	made.Data["jws-kubeconfig-abcdef"] = string(placeholder)
+	x.requireOK(s.Perform(t.Context(), []abi.Effect{{Kind: abi.EffectUpdate, Resource: "v1/configmaps", Namespace: "kube-public",
+		Name: "cluster-info", UID: string(made.UID), Version: made.ResourceVersion, Object: schematest.Marshal(t, made)}}))
+	live, err := maps.Get(t.Context(), "cluster-info", metav1.GetOptions{})
+	if err != nil || !jws.DetachedTokenIsValid(live.Data["jws-kubeconfig-abcdef"], "clusters: []", "abcdef", "0123456789abcdef") {
+		t.Errorf("the signature is %q, %v", live.Data, err)
 	}
 }

@@ -16,10 +16,18 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 )
 
-// update writes what the guest changed in an object, by the verb that the manifest has.
+// update writes what the guest changed in an object, and what was signed for it. Of that the guest sees no more than
+// before.
 func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	k := objectKeyOf(e, res)
-	e = s.signatures.fill(k, e)
+	o, err := s.updateFilled(ctx, s.signatures.fill(k, e), res, k)
+	s.signatures.hide(&o)
+	return o, s.signatures.hideError(err)
+}
+
+// updateFilled writes what was changed in an object, by the verb that the manifest has.
+func (s *Session) updateFilled(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey) (abi.Outcome,
+	error) {
 	b := s.bases.find(k)
 	if b == nil {
 		return abi.Outcome{}, errors.New("the object is in none of the views and wasn't read live")

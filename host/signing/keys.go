@@ -10,12 +10,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keys are those with which certificates are signed.
+// Keys are those that the host signs with.
 type Keys struct {
 	// Of returns a signer's authority as it is now; nil: there is none. The files of one may have been replaced.
 	Of func(signer string) *Authority
 	// Longest is how long a certificate is good for at most (--cluster-signing-duration).
 	Longest time.Duration
+	// Tokens returns the key of service accounts' tokens as it is now; nil: there is none.
+	Tokens func() *TokenKey
+}
+
+// Token is [TokenKey.Token].
+func (k *Keys) Token(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error) {
+	key := k.Tokens()
+	if key == nil {
+		return "", errors.New("there is no key for service accounts' tokens")
+	}
+	return key.Token(account, secret)
+}
+
+// Bootstrap is [Bootstrap]: that takes no key but the token.
+func (*Keys) Bootstrap(info *corev1.ConfigMap, token *corev1.Secret, now time.Time) (key, signature string, _ error) {
+	return Bootstrap(info, token, now)
 }
 
 // Certificate makes the certificate of a request as the API server has it, in PEM. Only what somebody has approved is
