@@ -86,7 +86,7 @@ func (s *Session) sign(ctx context.Context, e *abi.Effect) (abi.Outcome, error) 
 	}
 	of := signs[e.Sign.Kind].of
 	x.key = objectKey{resource: of, namespace: strings.Clone(e.Namespace), name: strings.Clone(e.Name)}
-	x.uid = strings.Clone(e.UID)
+	x.uid, x.versions = strings.Clone(e.UID), []string{strings.Clone(e.Version)}
 	placeholder, err := s.signatures.keep(x)
 	return abi.Outcome{Object: abi.ObjectData{Data: placeholder}}, err
 }
@@ -207,6 +207,7 @@ type signatures struct {
 type signature struct {
 	key                     objectKey
 	uid                     string
+	versions                []string // of the object, the first is the one that was signed
 	placeholder, credential []byte
 
 	// The credential is for what place returns of the object, in updates of this subresource.
@@ -232,22 +233,44 @@ func (l *signatures) keep(x signature) ([]byte, error) {
 }
 
 // fill returns an update of an object with the credentials that were made for it, each where the update has what stands
-// for it in the place that it is for, and nowhere else.
-func (l *signatures) fill(k objectKey, e *abi.Effect) *abi.Effect {
+// for it in the place that it is for, and nowhere else. What was signed is for the object as it was then: an update of
+// another version is an error, and this one demands its own.
+func (l *signatures) fill(k objectKey, e *abi.Effect) (*abi.Effect, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.kept {
 		x := &l.kept[i]
-		if x.key != k || e.DryRun || e.Subresource != x.subresource || e.UID != x.uid || bytes.Count(e.Object,
-			x.placeholder) != 1 ||
-			!bytes.Equal(x.place(e.Object), x.placeholder) {
+		if !x.isPlaced(k, e) {
 			continue
+		}
+		if e.UID != x.uid || !slices.Contains(x.versions, e.Version) {
+			return nil, apierrors.NewConflict(groupResource(k.resource), k.name,
+				fmt.Errorf("what was signed is for version %s of it", x.versions[0]))
 		}
 		filled := *e
 		filled.Object = bytes.Replace(e.Object, x.placeholder, x.credential, 1)
+		filled.Precondition = abi.PreconditionVersion
 		e = &filled
 	}
-	return e
+	return e, nil
+}
+
+// isPlaced reports whether an update has what stands for the credential in the place that the credential is for.
+func (x *signature) isPlaced(k objectKey, e *abi.Effect) bool {
+	return x.key == k && !e.DryRun && e.Subresource == x.subresource && bytes.Count(e.Object, x.placeholder) == 1 &&
+		bytes.Equal(x.place(e.Object), x.placeholder)
+}
+
+// written takes down which version an update of an object has made that had credentials in it: the plugin may go on from
+// there.
+func (l *signatures) written(k objectKey, e *abi.Effect, version string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.kept {
+		if x := &l.kept[i]; x.isPlaced(k, e) && version != "" {
+			x.versions = append(x.versions, version)
+		}
+	}
 }
 
 // hide puts what stands for a credential into its place again.

@@ -287,20 +287,32 @@ func TestOnClusterSignToken(t *testing.T) {
 	update := abi.Effect{Kind: abi.EffectUpdate, Resource: "v1/secrets", Namespace: x.ns, Name: "token",
 		UID:     string(made.UID),
 		Version: made.ResourceVersion, Object: schematest.Marshal(t, made)}
-	if hidden := s.signatures.kept[0].credential; !bytes.Contains(s.signatures.fill(s.signatures.kept[0].key,
-		&update).Object, hidden) {
-		t.Fatal("nothing is put in the placeholder's place")
+	older := update
+	older.Version = "1"
+	outcomes, err := s.Perform(t.Context(), []abi.Effect{older})
+	if err != nil || outcomes[0].Reason != "Conflict" || !strings.Contains(outcomes[0].Message, "what was signed is for version") {
+		t.Errorf("an update of another version: %+v, %v", outcomes, err)
 	}
 	dry := update
 	dry.DryRun = true
-	outcomes := x.requireOK(s.Perform(t.Context(), []abi.Effect{dry, update}))
+	outcomes = x.requireOK(s.Perform(t.Context(), []abi.Effect{dry, update}))
 	for i, o := range outcomes {
 		if bytes.Contains(o.Object.Data, s.signatures.kept[0].credential) {
 			t.Errorf("effect %d brings the token to the guest", i)
 		}
 	}
 
+	// The guest goes on from what it got: the token stays.
+	again := update
+	again.Version = outcomes[1].Object.ResourceVersion
+	made.Labels = map[string]string{"a": "b"}
+	again.Object = schematest.Marshal(t, made)
+	x.requireOK(s.Perform(t.Context(), []abi.Effect{again}))
+
 	live, err := x.kube.CoreV1().Secrets(x.ns).Get(t.Context(), "token", metav1.GetOptions{})
+	if err == nil && live.Labels["a"] != "b" {
+		t.Error("the second update changed nothing")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,17 @@ import (
 // before.
 func (s *Session) update(ctx context.Context, e *abi.Effect, res *schema.Resource) (abi.Outcome, error) {
 	k := objectKeyOf(e, res)
-	o, err := s.updateFilled(ctx, s.signatures.fill(k, e), res, k)
+	filled, err := s.signatures.fill(k, e)
+	if err != nil {
+		return abi.Outcome{}, err
+	}
+	o, err := s.updateFilled(ctx, filled, res, k)
+	if err != nil {
+		return abi.Outcome{}, s.signatures.hideError(err)
+	}
+	s.signatures.written(k, e, o.Object.ResourceVersion)
 	s.signatures.hide(&o)
-	return o, s.signatures.hideError(err)
+	return o, nil
 }
 
 // updateFilled writes what was changed in an object, by the verb that the manifest has.
