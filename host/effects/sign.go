@@ -261,8 +261,8 @@ func (x *signature) isPlaced(k objectKey, e *abi.Effect) bool {
 		bytes.Equal(x.place(e.Object), x.placeholder)
 }
 
-// written takes down which version an update of an object has made that had credentials in it: the plugin may go on from
-// there.
+// written takes down which version an update of an object has made that had credentials in it: the plugin may go on
+// from there.
 func (l *signatures) written(k objectKey, e *abi.Effect, version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
