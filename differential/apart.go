@@ -164,7 +164,7 @@ func (a *apart) native(server *api.Server) (*native.Native, error) {
 			return n.Work(), nil
 		}
 		if a.salt > 0 { // workers take keys side by side
-			keys.ripen()
+			keys.shuffle = s.r.Shuffle
 			s.r.Shuffle(len(keys.keys), func(i, j int) { keys.keys[i], keys.keys[j] = keys.keys[j], keys.keys[i] })
 		}
 		key, ok := keys.next()

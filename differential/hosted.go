@@ -193,6 +193,10 @@ func (s *Subject) judgeHosted(d *Difference, plays []*trace, first int) error {
 		}
 	}
 	d.verdict, d.why = differs, fmt.Sprintf("upstream's %d plays come to one end", len(there))
+	if len(there) < len(plays)/10 {
+		d.verdict, d.why = undecided, fmt.Sprintf("only %d of upstream's %d plays come to that step", len(there), len(plays))
+		return nil
+	}
 	for _, other := range there[1:] {
 		text, err := s.ends(there[0], other)
 		if err != nil {

@@ -1,9 +1,7 @@
 package differential
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/differential/native"
@@ -14,6 +12,8 @@ type todo struct {
 	keys   []string
 	due    map[string]time.Time
 	failed map[string]int // in a row
+	// shuffle, where it is set, is which comes first of keys that are due at the same time; else their names are.
+	shuffle func(n int, swap func(i, j int))
 }
 
 func newTodo() *todo { return &todo{due: map[string]time.Time{}, failed: map[string]int{}} }
@@ -52,9 +52,11 @@ func (t *todo) ripen() {
 			ripe = append(ripe, key)
 		}
 	}
-	slices.SortFunc(ripe, func(a, b string) int {
-		return cmp.Or(t.due[a].Compare(t.due[b]), strings.Compare(a, b))
-	})
+	slices.Sort(ripe)
+	if t.shuffle != nil {
+		t.shuffle(len(ripe), func(i, j int) { ripe[i], ripe[j] = ripe[j], ripe[i] })
+	}
+	slices.SortStableFunc(ripe, func(a, b string) int { return t.due[a].Compare(t.due[b]) })
 	for _, key := range ripe {
 		delete(t.due, key)
 		t.now(key)
