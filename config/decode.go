@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -208,17 +209,8 @@ func (d *decoder) decodeFields(p *field.Path, n *yaml.Node, v reflect.Value) {
 // fieldsOf returns the settable fields of a struct by their names in a file, inlined ones among them.
 func fieldsOf(v reflect.Value) (map[string]reflect.Value, []string) {
 	known, names := map[string]reflect.Value{}, []string(nil)
-	for i := range v.NumField() {
-		if v.Type().Field(i).Anonymous {
-			inner, more := fieldsOf(v.Field(i))
-			for name, f := range inner {
-				known[name] = f
-			}
-			names = append(names, more...)
-			continue
-		}
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		known[name] = v.Field(i)
+	for name, f := range eachField(v) {
+		known[name] = f
 		names = append(names, name)
 	}
 	return known, names
@@ -226,19 +218,32 @@ func fieldsOf(v reflect.Value) (map[string]reflect.Value, []string) {
 
 // fieldNamed returns one of them.
 func fieldNamed(v reflect.Value, name string) (reflect.Value, bool) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if f.Anonymous {
-			if inner, ok := fieldNamed(v.Field(i), name); ok {
-				return inner, true
-			}
-			continue
-		}
-		if has, _, _ := strings.Cut(f.Tag.Get("json"), ","); has == name {
-			return v.Field(i), true
+	for has, f := range eachField(v) {
+		if has == name {
+			return f, true
 		}
 	}
 	return reflect.Value{}, false
+}
+
+// eachField goes through them in their order.
+func eachField(v reflect.Value) iter.Seq2[string, reflect.Value] {
+	return func(yield func(string, reflect.Value) bool) {
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if f.Anonymous {
+				for name, inner := range eachField(v.Field(i)) {
+					if !yield(name, inner) {
+						return
+					}
+				}
+				continue
+			}
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !yield(name, v.Field(i)) {
+				return
+			}
+		}
+	}
 }
 
 // decodeList replaces a list.
