@@ -24,6 +24,8 @@ const (
 	Invalid              = "Invalid"
 	NamespaceTerminating = "NamespaceTerminating"
 	UnknownTimeZone      = "UnknownTimeZone"
+	// SignerValidationFailure is that a certificate request breaks a rule of its signer.
+	SignerValidationFailure = "SignerValidationFailure"
 )
 
 type errorString string

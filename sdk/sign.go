@@ -2,13 +2,10 @@ package sdk
 
 import "github.com/windlass-dev/windlass/abi"
 
-// SignerValidationFailure is the reason of a failure to sign: the request breaks a rule of its signer, which the
-// message names.
-const SignerValidationFailure = "SignerValidationFailure"
-
 // SignCertificate has an approved CertificateSigningRequest signed, which the host reads and checks itself. What it
 // returns stands for the certificate: it is a placeholder that the host replaces where an UpdateStatus of the same sync
-// has it as the request's certificate. Only what the operator trusts with the cluster's keys may ask for that.
+// has it as the request's certificate. A request that breaks a rule of its signer is a failure with the reason
+// [SignerValidationFailure] and the rule as its message. Only what the operator trusts with the cluster's keys may ask.
 func (c *Call) SignCertificate(request Object) ([]byte, error) {
 	e := newEffect(abi.EffectSign, request, nil, nil)
 	e.Sign = &abi.Sign{Kind: abi.SignCertificate}

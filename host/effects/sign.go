@@ -63,8 +63,10 @@ func (c *checker) checkSign(e *abi.Effect) error {
 		return fmt.Errorf("unknown kind of signature %d", e.Sign.Kind)
 	case e.Resource != kind.of.String():
 		return fmt.Errorf("a signature of kind %d is one for %s", e.Sign.Kind, kind.of)
-	case (e.Namespace == "") != (kind.of == requests):
-		return fmt.Errorf("%s have a namespace, or none", kind.of)
+	case kind.of == requests && e.Namespace != "":
+		return fmt.Errorf("it names a namespace, which %s don't have", kind.of)
+	case kind.of != requests && e.Namespace == "":
+		return fmt.Errorf("it names no namespace, which %s have", kind.of)
 	case e.Name == "" || e.UID == "" || e.Version == "":
 		return errors.New("it names no object with its UID, in the version that the plugin saw")
 	case !slices.ContainsFunc(c.w.rights[right{kind.by, ""}], func(w abi.Write) bool { return slices.Contains(w.Verbs, "sign") }):
@@ -76,7 +78,7 @@ func (c *checker) checkSign(e *abi.Effect) error {
 // sign signs what the API server has, and keeps it: the guest gets a placeholder.
 func (s *Session) sign(ctx context.Context, e *abi.Effect) (abi.Outcome, error) {
 	if s.w.Signer == nil {
-		return abi.Outcome{}, &notGranted{"the operator hasn't granted it: only plugins of the build that are meant to sign with the cluster's keys"}
+		return abi.Outcome{}, &notGranted{"the operator hasn't granted it: only built-in plugins sign with the cluster's keys"}
 	}
 	x, err := map[abi.SignKind]func(context.Context, *abi.Effect) (signature, error){
 		abi.SignCertificate: s.signCertificate, abi.SignToken: s.signToken, abi.SignBootstrap: s.signBootstrap,
@@ -166,12 +168,20 @@ func (s *Session) readSeen(ctx context.Context, e *abi.Effect, into interface {
 	return nil
 }
 
-// readObject reads an object from the API server.
+// readObject reads an object from the API server. Names come from guests, and from objects that anybody may write: one
+// that can't be asked for names nothing.
 func (s *Session) readObject(ctx context.Context, r abi.Resource, namespace, name string, into decodable) error {
 	res, err := schema.For(r)
 	if err != nil {
 		return err
 	}
+	if name == "" {
+		return apierrors.NewNotFound(groupResource(r), "")
+	}
+	if err := checkAddress(&abi.Effect{Kind: abi.EffectGet, Namespace: namespace, Name: name}, res); err != nil {
+		return err
+	}
+
 	raw, err := s.w.readLive(ctx, res, namespace, name)
 	if err != nil {
 		return err

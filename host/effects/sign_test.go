@@ -380,11 +380,13 @@ func TestOnClusterSignBootstrap(t *testing.T) {
 	x.ns = "kube-public" // of what is cached
 	s := x.beginSession(x.cachedObject("v1/configmaps", "cluster-info"))
 	defer s.End()
-	other := sign
-	other.Sign = &abi.Sign{Kind: abi.SignBootstrap, Token: "bootstrap-token-uvwxyz"}
-	outcomes, err := s.Perform(t.Context(), []abi.Effect{other})
-	if err != nil || outcomes[0].Reason != "NotFound" {
-		t.Errorf("a token that there isn't: %+v, %v", outcomes, err)
+	for _, name := range []string{"bootstrap-token-uvwxyz", "", "..", "../../kube-public/secrets/x", "a/b", "a%2fb"} {
+		other := sign
+		other.Sign = &abi.Sign{Kind: abi.SignBootstrap, Token: name}
+		outcomes, err := s.Perform(t.Context(), []abi.Effect{other})
+		if err != nil || outcomes[0].Code != abi.CodeFailed || outcomes[0].Reason != "NotFound" {
+			t.Errorf("a token %q that there isn't: %+v, %v", name, outcomes, err)
+		}
 	}
 
 	placeholder := x.requireOK(s.Perform(t.Context(), []abi.Effect{sign}))[0].Object.Data
