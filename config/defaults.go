@@ -24,6 +24,7 @@ func Default() *Configuration {
 			Deadline: metav1.Duration{Duration: 10 * time.Second},
 			Fuel:     100_000_000_000,
 		}, Rest: metav1.Duration{Duration: 5 * time.Minute}, TotalMemory: resource.MustParse("2Gi")},
+		Signing:    defaultSigning(),
 		Registries: Registries{Timeout: metav1.Duration{Duration: time.Minute}},
 		// As host/record's defaults.
 		Recordings: Recordings{Bytes: resource.MustParse("256Ki"), FolderFiles: 50,

@@ -55,6 +55,8 @@ type Configuration struct {
 	PluginFolder string `json:"pluginFolder"`
 	// Sandbox bounds what a sync may take, for plugins that have no limits of their own.
 	Sandbox Sandbox `json:"sandbox"`
+	// Signing says with which keys the manager signs certificates.
+	Signing Signing `json:"signing"`
 	// Plugins configures plugins by name. One that isn't named here runs with the defaults. Default: none.
 	Plugins []Plugin `json:"plugins"`
 	// Registries says how modules are pulled from OCI registries, for plugins that have an image.

@@ -2,6 +2,7 @@ package kcm
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -62,15 +63,20 @@ var controllers = []Group{
 	{"serviceaccount-controller", []Flag{
 		{Name: "root-ca-file", Value: Text(""), Of: "root-ca-certificate-publisher-controller",
 			Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace"},
-		{Name: "service-account-private-key-file", Value: Text(""), Of: "serviceaccount-token-controller"},
+		{Name: "service-account-private-key-file", Value: Text(""), Sets: "signing.serviceAccountKeyFile",
+			Usage: "private key in PEM that service accounts' tokens in Secrets are signed with"},
 		{Name: "concurrent-serviceaccount-token-syncs", Value: Int32(5), Of: "serviceaccount-token-controller"},
 	}},
-	{"certificatesigningrequest-signing-controller", signing(
-		"cluster-signing-cert-file", "cluster-signing-key-file",
-		"cluster-signing-kubelet-serving-cert-file", "cluster-signing-kubelet-serving-key-file",
-		"cluster-signing-kubelet-client-cert-file", "cluster-signing-kubelet-client-key-file",
-		"cluster-signing-kube-apiserver-client-cert-file", "cluster-signing-kube-apiserver-client-key-file",
-		"cluster-signing-legacy-unknown-cert-file", "cluster-signing-legacy-unknown-key-file",
+	{"certificatesigningrequest-signing-controller", slices.Concat(
+		keyPair("cluster-signing", "signing", "for all signers"),
+		keyPair("cluster-signing-kubelet-serving", "signing.kubeletServing", "for kubernetes.io/kubelet-serving"),
+		keyPair("cluster-signing-kubelet-client", "signing.kubeletClient",
+			"for kubernetes.io/kube-apiserver-client-kubelet"),
+		keyPair("cluster-signing-kube-apiserver-client", "signing.kubeAPIServerClient",
+			"for kubernetes.io/kube-apiserver-client"),
+		keyPair("cluster-signing-legacy-unknown", "signing.legacyUnknown", "for kubernetes.io/legacy-unknown"),
+		[]Flag{{Name: "cluster-signing-duration", Value: Duration(365 * 24 * time.Hour), Sets: "signing.duration",
+			Usage: "how long signed certificates are good for at most"}},
 	)},
 	{"node-ipam-controller", []Flag{
 		{Name: "service-cluster-ip-range", Value: Text(""), Check: atMostTwo, Of: "node-ipam-controller"},
@@ -126,12 +132,14 @@ var controllers = []Group{
 	}},
 }
 
-func signing(files ...string) (all []Flag) {
-	for _, f := range files {
-		all = append(all, Flag{Name: f, Value: Text(""), Of: "certificatesigningrequest-signing-controller"})
+// keyPair are the flags that name the files of a certificate authority.
+func keyPair(prefix, path, of string) []Flag {
+	return []Flag{
+		{Name: prefix + "-cert-file", Value: Text(""), Sets: path + ".certFile",
+			Usage: "certificate in PEM of the authority that signs " + of},
+		{Name: prefix + "-key-file", Value: Text(""), Sets: path + ".keyFile",
+			Usage: "private key in PEM of the authority that signs " + of},
 	}
-	return append(all, Flag{Name: "cluster-signing-duration", Value: Duration(365 * 24 * time.Hour),
-		Of: "certificatesigningrequest-signing-controller"})
 }
 
 func aSecond(text string) error {

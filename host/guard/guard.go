@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
+	"github.com/windlass-dev/windlass/host/files"
 )
 
 // What the API server is asked at most in the long run and at once, as upstream does in
@@ -53,7 +54,7 @@ type policy struct {
 	access *access
 	client kubernetes.Interface // of what is published
 	// files of CAs; nil where none is named
-	clientFile, headerFile *Files[*authority]
+	clientFile, headerFile *files.Parsed[*authority]
 
 	clients *authority
 	proxies *proxies
@@ -117,11 +118,11 @@ func (g *Guard) Configure(c *config.Serving) error {
 	return nil
 }
 
-func openAuthority(path, name string) (*Files[*authority], error) {
+func openAuthority(path, name string) (*files.Parsed[*authority], error) {
 	if path == "" {
 		return nil, nil
 	}
-	s, err := OpenFiles(func(b [][]byte) (*authority, error) { return parseAuthority(b[0]) }, path)
+	s, err := files.Open(func(b [][]byte) (*authority, error) { return parseAuthority(b[0]) }, path)
 	if err != nil {
 		return nil, fmt.Errorf("serving.authentication.%s: %w", name, err)
 	}
@@ -147,7 +148,7 @@ func (g *Guard) clientOf(kubeconfig, name string) (kubernetes.Interface, error) 
 
 // setPolicy has the guard decide by p, completed with what is known of CAs.
 func (g *Guard) setPolicy(p *policy) {
-	value := func(s *Files[*authority]) *authority {
+	value := func(s *files.Parsed[*authority]) *authority {
 		if s == nil {
 			return nil
 		}
@@ -165,7 +166,7 @@ func (g *Guard) Refresh() error {
 	defer g.mu.Unlock()
 	p := *g.present.Load()
 	var errs []error
-	refresh := func(s *Files[*authority], name string) {
+	refresh := func(s *files.Parsed[*authority], name string) {
 		if s == nil {
 			return
 		}

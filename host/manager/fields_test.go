@@ -76,6 +76,7 @@ func greeting(k *config.Configuration) *config.Plugin { return &k.Plugins[0] }
 func liveFields() map[string]followed {
 	const inGuard, inServer = "host/guard TestEveryFieldIsFollowed", "host/server TestCertificateIsReplaced"
 	const inTracing, inRegistries = "host/tracing TestEveryFieldIsFollowed", "host/plugins/oci TestEveryFieldIsFollowed"
+	const inKeyring = "host/signing/keyring TestEveryFieldIsFollowed"
 	const inBounds, inMount = "test/swap TestLimitsOutliveVersions", "host/manager TestPluginFolderIsFollowed"
 	user := func(k *config.Configuration) { greeting(k).Impersonate.User = "jane" }
 	granted := func(k *config.Configuration) {
@@ -170,6 +171,8 @@ func liveFields() map[string]followed {
 			all[path] = followed{shown: inGuard}
 		case strings.HasPrefix(path, "registries."):
 			all[path] = followed{shown: inRegistries}
+		case strings.HasPrefix(path, "signing."):
+			all[path] = followed{shown: inKeyring}
 		case strings.HasPrefix(path, "tracing."):
 			all[path] = followed{shown: inTracing}
 		}

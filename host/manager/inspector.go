@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/host/metrics"
 	"github.com/windlass-dev/windlass/host/process"
 	"github.com/windlass-dev/windlass/host/server"
+	"github.com/windlass-dev/windlass/host/signing/keyring"
 )
 
 // inspector answers what people, Prometheus and the kubelet ask of the manager. It looks at what runs, and decides
@@ -41,6 +42,7 @@ type inspector struct {
 	recordings *recordings
 	history    *history
 	refusal    *refusal
+	keyring    *keyring.Keyring
 	started    *config.Configuration // what the process began with
 	memory     *budget.Total
 	unattended unattended

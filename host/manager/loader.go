@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/host/rbac"
 	"github.com/windlass-dev/windlass/host/record"
 	"github.com/windlass-dev/windlass/host/sandbox"
+	"github.com/windlass-dev/windlass/host/signing/keyring"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
@@ -40,6 +41,7 @@ type loader struct {
 	stores     *stores
 	gate       *sandbox.Gate
 	trimmer    *process.Trimmer
+	keyring    *keyring.Keyring
 }
 
 // identify reports what a plugin's generation is made from: when that changes, another one is needed.
@@ -146,10 +148,14 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 		return nil, err
 	}
 
+	var signer effects.Signer // a module that isn't built in has nothing signed
+	if p.Origin == plugins.OriginBuiltin {
+		signer = l.keyring
+	}
 	bounds := h.limits.requestsOf(settings, p.Plugin, manifest)
 	writer, err := effects.New(effects.Options{
 		Plugin: p.Manifest.Name, Controller: manifest, Config: identity, Reader: l.rest, FieldManager: fieldManager,
-		After: after, Seen: plan.Seen,
+		After: after, Seen: plan.Seen, Signer: signer,
 		Grant: allowed, Deletes: h.limits.deletes, Memory: h.limits.memory, Requests: bounds.effects, Events: bounds.events,
 		Stores: func(r abi.Resource) effects.Store {
 			if s := l.stores.cache.Store(r); s != nil {

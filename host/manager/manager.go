@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/host/process/guardian/will"
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/server"
+	"github.com/windlass-dev/windlass/host/signing/keyring"
 	"github.com/windlass-dev/windlass/host/tracing"
 )
 
@@ -79,6 +80,7 @@ type manager struct {
 
 	leaders *leaders
 	memory  *budget.Total // of all plugins
+	keyring *keyring.Keyring
 
 	// The life of the caches and writers, and that of the workers; what ends it with an error.
 	held, work context.Context
@@ -112,7 +114,7 @@ func newManager(c *config.Configuration, o Options) *manager {
 		o.Grace = 10 * time.Second
 	}
 	m := &manager{leaders: newLeaders(c.LeaderElection), memory: budget.NewTotal(c.Sandbox.TotalMemory.Value()),
-		tracer: &tracing.Tracer{}, options: o, newWatcher: fsnotify.NewWatcher,
+		tracer: &tracing.Tracer{}, keyring: &keyring.Keyring{}, options: o, newWatcher: fsnotify.NewWatcher,
 		registry: prometheus.NewRegistry(), roster: &roster{byName: map[string]*hosted{}}, coming: &coming{},
 		leaving: &leaving{}, leavingPlugins: &leaving{}, arriving: make(chan struct{}, runtime.GOMAXPROCS(0)),
 		again: make(chan struct{}, 1)}
@@ -231,6 +233,9 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
 		return nil, err
 	}
+	if err := m.keyring.Configure(c); err != nil {
+		return nil, err
+	}
 	if err := <-answered; err != nil {
 		return nil, err
 	}
@@ -240,7 +245,8 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	}
 	m.recordings.discovery.Store(m.stores.discovery)
 	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: newIdentities(m.rest), metrics: m.metrics,
-		recordings: m.recordings, leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0), trimmer: m.trimmer}
+		recordings: m.recordings, leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0), trimmer: m.trimmer,
+		keyring: m.keyring}
 	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {
 		return nil, err
 	}
@@ -248,7 +254,8 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	m.inspector = &inspector{guardian: o.Guardian, flags: o.Flags, began: began, rest: m.rest, registry: m.registry,
 		metrics: m.metrics, applied: &m.applied, chooser: m.chooser, roster: m.roster, coming: m.coming, leaving: m.leaving,
 		leaders: m.leaders, stores: m.stores,
-		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory, started: m.started}
+		recordings: m.recordings, history: &m.history, refusal: m.refusal, memory: m.memory, started: m.started,
+		keyring: m.keyring}
 	m.metrics.Look(m.inspector.scrape)
 	return chosen, metrics.RecordFeatures()
 }

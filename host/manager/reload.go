@@ -121,7 +121,7 @@ func (m *manager) reload(ctx context.Context, e *edits, asked bool) (again time.
 			k, again = next, wait
 		}
 	}
-	err := errors.Join(rejected, m.applyConfiguration(ctx, k))
+	err := errors.Join(rejected, m.applyConfiguration(ctx, k), m.keyring.Refresh())
 	if err != nil || again == 0 { // before it is applied as a whole nothing is well
 		m.refusal.note(err)
 	}
@@ -147,6 +147,9 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	}
 
 	if err := m.recordings.configure(&k.Recordings); err != nil {
+		return err
+	}
+	if err := m.keyring.Configure(k); err != nil {
 		return err
 	}
 	if err := m.tracer.Configure(&k.Tracing); err != nil {

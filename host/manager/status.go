@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/budget"
 	"github.com/windlass-dev/windlass/host/metrics"
+	"github.com/windlass-dev/windlass/host/signing/keyring"
 	"github.com/windlass-dev/windlass/host/state"
 )
 
@@ -74,9 +75,23 @@ func (i *inspector) status(ctx context.Context) state.Status {
 		s.Plugins = append(s.Plugins, p)
 	}
 
+	for _, k := range i.keyring.Keys() {
+		s.SigningKeys = append(s.SigningKeys, signingKey(&k))
+	}
 	s.Absent, s.Ending = i.absentControllers(ctx, s.Controllers)
 	s.Troubles = state.Troubles(&s)
 	return s
+}
+
+func signingKey(k *keyring.Key) state.SigningKey {
+	x := state.SigningKey{Signs: k.Signs, Files: k.Files}
+	if !k.Until.IsZero() {
+		x.Until = &k.Until
+	}
+	if k.Rejected != nil {
+		x.Rejected = k.Rejected.Error()
+	}
+	return x
 }
 
 // scrape returns what the manager is like now, for its metrics.
@@ -92,6 +107,10 @@ func (i *inspector) scrape() metrics.Scrape {
 			now.Controllers = append(now.Controllers, metrics.ControllerScrape{Name: x.Name(), Aside: x.Aside(),
 				Degraded: x.Degraded() != nil, Away: away, Unsettled: unsettled})
 		}
+	}
+	for _, k := range i.keyring.Keys() {
+		now.SigningKeys = append(now.SigningKeys, metrics.SigningKey{Signs: k.Signs, Until: k.Until,
+			Rejected: k.Rejected != nil})
 	}
 	if failed, ok := i.stores.monitors.errorCount(); ok {
 		now.Unlisted = &failed

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,8 +19,16 @@ type Scrape struct {
 	// MissingImages is how many plugins there are whose image isn't there.
 	MissingImages int
 	Controllers   []ControllerScrape
+	SigningKeys   []SigningKey
 	// Unlisted is how often a resource couldn't be listed; nil: nobody has views over all resources.
 	Unlisted *int64
+}
+
+// SigningKey is what a key that the manager signs with is like at a scrape.
+type SigningKey struct {
+	Signs    string
+	Until    time.Time // the end of the certificate, zero if there is none
+	Rejected bool      // its files were changed and can't be used
 }
 
 // ControllerScrape is what a controller is like at a scrape.
@@ -45,7 +54,7 @@ type looked struct {
 	objects, bytes, synced, queued, version scraped // by resource
 	droppedLogBytes, missingImages, build   scraped
 	held, away, unlisted, aside, degraded   scraped
-	unsettled                               scraped
+	unsettled, signsUntil, signingRejected  scraped
 }
 
 func newLooked(f *families) looked {
@@ -75,6 +84,12 @@ func newLooked(f *families) looked {
 				"answered something odd.", "controller"),
 		missingImages: f.scraped(gauge, "windlass_missing_images",
 			"Plugins whose configured image isn't there: it can't be had from its registry, or is refused."),
+		signsUntil: f.scraped(gauge, "windlass_signing_certificate_expiration_timestamp_seconds",
+			"When the certificate of the authority ends that the manager signs with, in seconds since 1970, by signer.",
+			"signer"),
+		signingRejected: f.scraped(gauge, "windlass_signing_files_rejected",
+			"Whether the files of a key that the manager signs with were changed and can't be used, so that the key before "+
+				"is: by signer, or service account tokens.", "signer"),
 		aside: f.scraped(gauge, "windlass_keys_set_aside",
 			"Keys of a built-in controller that are tried only every few minutes, because the sandbox gave up their last "+
 				"syncs, or these were refused.", "controller"),
@@ -93,7 +108,8 @@ func newLooked(f *families) looked {
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	l := c.looked
 	for _, x := range []scraped{l.objects, l.bytes, l.synced, l.queued, l.version, l.droppedLogBytes,
-		l.held, l.away, l.missingImages, l.build, l.unlisted, l.aside, l.degraded, l.unsettled} {
+		l.held, l.away, l.missingImages, l.build, l.unlisted, l.aside, l.degraded, l.unsettled,
+		l.signsUntil, l.signingRejected} {
 
 		to <- x.desc
 	}
@@ -127,6 +143,12 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		l.degraded.give(to, boolValue(c.Degraded), c.Name)
 		l.away.give(to, float64(c.Away), c.Name)
 		l.unsettled.give(to, float64(c.Unsettled), c.Name)
+	}
+	for _, k := range now.SigningKeys {
+		if !k.Until.IsZero() {
+			l.signsUntil.give(to, float64(k.Until.Unix()), k.Signs)
+		}
+		l.signingRejected.give(to, boolValue(k.Rejected), k.Signs)
 	}
 	l.missingImages.give(to, float64(now.MissingImages))
 	if now.Unlisted != nil {

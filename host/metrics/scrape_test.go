@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,6 +21,7 @@ func TestLook(t *testing.T) {
 		},
 		DroppedLogBytes: map[string]int64{"p": 5},
 		MissingImages:   1,
+		SigningKeys:     []SigningKey{{Signs: "s", Until: time.Unix(9, 0), Rejected: true}, {Signs: "tokens"}},
 		Controllers:     []ControllerScrape{{Name: "c", Aside: 3, Degraded: true, Away: 4, Unsettled: 2}},
 	}
 	r := prometheus.NewRegistry()
@@ -29,6 +31,7 @@ func TestLook(t *testing.T) {
 		"informer_store_resource_version", "windlass_dropped_log_bytes_total", "windlass_missing_images",
 		"windlass_keys_set_aside", "windlass_controller_degraded", "windlass_syncs_without_worker",
 		"windlass_keys_unsettled",
+		"windlass_signing_certificate_expiration_timestamp_seconds", "windlass_signing_files_rejected",
 		"garbagecollector_controller_resources_sync_error_total"}
 	values := func() string {
 		t.Helper()
@@ -50,13 +53,16 @@ windlass_missing_images 1
 windlass_keys_set_aside c 3
 windlass_controller_degraded c 1
 windlass_syncs_without_worker c 4
-windlass_keys_unsettled c 2`
+windlass_keys_unsettled c 2
+windlass_signing_certificate_expiration_timestamp_seconds s 9
+windlass_signing_files_rejected s 1
+windlass_signing_files_rejected tokens 0`
 	if got := values(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 
 	failed := int64(0)
-	now.Caches, now.Controllers, now.Unlisted = nil, nil, &failed
+	now.Caches, now.Controllers, now.SigningKeys, now.Unlisted = nil, nil, nil, &failed
 	want = `windlass_dropped_log_bytes_total p 5
 windlass_missing_images 1
 garbagecollector_controller_resources_sync_error_total 0`

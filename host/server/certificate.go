@@ -21,7 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/config"
-	"github.com/windlass-dev/windlass/host/guard"
+	"github.com/windlass-dev/windlass/host/files"
 )
 
 // The certificate that is signed by itself: for how long it holds, as upstream's, and how long before its end another
@@ -42,7 +42,7 @@ const (
 type pair struct {
 	given config.ServingTLS
 	host  string
-	files *guard.Files[*tls.Certificate] // nil: signed by itself
+	files *files.Parsed[*tls.Certificate] // nil: signed by itself
 	own   *tls.Certificate
 }
 
@@ -52,7 +52,7 @@ func openPair(c *config.ServingTLS, host string) (*pair, error) {
 	p := &pair{given: *c, host: host}
 	var err error
 	if c.CertFile != "" {
-		if p.files, err = guard.OpenFiles(parsePair(), c.CertFile, c.KeyFile); err != nil {
+		if p.files, err = files.Open(parsePair(), c.CertFile, c.KeyFile); err != nil {
 			return nil, fmt.Errorf("serving.tls.certFile and keyFile: %w", err)
 		}
 		return p, nil

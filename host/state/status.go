@@ -24,10 +24,24 @@ type Status struct {
 	Leaving []string `json:"leaving,omitempty"`
 	// Refused is why the configuration as it is now isn't applied.
 	Refused string `json:"refused,omitempty"`
+	// SigningKeys are the keys that the manager signs with.
+	SigningKeys []SigningKey `json:"signingKeys,omitempty"`
 	// Restart are the fields of the configuration whose values were changed and that are read at the start only.
 	Restart []string `json:"restart,omitempty"`
 	// Swaps are the last replacements of plugins' versions, the newest first.
 	Swaps []Swap `json:"swaps"`
+}
+
+// SigningKey is what is known of a key that the manager signs with.
+type SigningKey struct {
+	// Signs is the signer whose certificates it signs, or "service account tokens".
+	Signs string `json:"signs"`
+	// Files are those of the certificate and of the key, or of the key alone.
+	Files []string `json:"files"`
+	// Until is the end of the certificate; a key of tokens has none.
+	Until *time.Time `json:"until,omitempty"`
+	// Rejected is why what the files say now isn't used, but what they said before.
+	Rejected string `json:"rejected,omitempty"`
 }
 
 // ProcessStatus is what is known of the process.

@@ -50,6 +50,7 @@ const (
 	startingMax = 30 * time.Second
 	failingMax  = time.Minute
 	endingMax   = 5 * time.Minute
+	expiringMax = 30 * 24 * time.Hour
 	triesFew    = 3
 	troubleMost = 100
 )
@@ -73,11 +74,32 @@ func Troubles(s *Status) []Trouble {
 	return all[:min(len(all), troubleMost)]
 }
 
+// troubles are what is wrong with a key; of files that can't be used Refused tells.
+func (k *SigningKey) troubles(now time.Time) (all []Trouble) {
+	about := "signing of " + k.Signs
+	if k.Until == nil {
+		return all
+	}
+	switch left := k.Until.Sub(now); {
+	case left <= 0:
+		all = append(all, trouble(Bad, about, "the authority's certificate has expired: nothing is signed",
+			"Replace "+strings.Join(k.Files, " and ")+"."))
+	case left < expiringMax:
+		all = append(all, trouble(Warning, about, "the authority's certificate expires on "+
+			k.Until.UTC().Format(time.DateOnly)+", and no certificate that it signs is good for longer",
+			"Replace "+strings.Join(k.Files, " and ")+"."))
+	}
+	return all
+}
+
 // misconfigured are what is configured or found, and can't be used.
 func (s *Status) misconfigured() (all []Trouble) {
 	if s.Refused != "" {
 		all = append(all, trouble(Bad, "configuration", "isn't applied, at least in part: "+s.Refused,
 			"Correct it: it is read again when the file changes, or at SIGHUP."))
+	}
+	for i := range s.SigningKeys {
+		all = append(all, s.SigningKeys[i].troubles(s.Process.Now)...)
 	}
 	if len(s.Restart) > 0 {
 		all = append(all, trouble(Warning, "configuration", "waits for a restart: "+strings.Join(s.Restart, ", "),

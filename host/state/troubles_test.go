@@ -15,6 +15,12 @@ func TestTroubles(t *testing.T) {
 		Process: ProcessStatus{Started: now.Add(-time.Hour), Now: now},
 		Refused: "controllers[0]: nobody",
 		Restart: []string{"leaderElection"},
+		SigningKeys: []SigningKey{
+			{Signs: "over", Files: []string{"a", "b"}, Until: &now},
+			{Signs: "ends", Files: []string{"a", "b"}, Until: new(now.Add(expiringMax - 1))},
+			{Signs: "lasts", Files: []string{"a", "b"}, Until: new(now.Add(expiringMax))},
+			{Signs: "tokens", Files: []string{"a"}},
+		},
 		Missing: map[string]string{"mine": "no such image"},
 		LeftOut: []string{"x.wasm: not a WebAssembly module", `plugin "mine": no such image`},
 		Controllers: []ControllerStatus{
@@ -62,8 +68,8 @@ func TestTroubles(t *testing.T) {
 			t.Errorf("names the key %q of %q: %+v", x.Key, x.Controller, x)
 		}
 	}
-	want := "bad configuration, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
-		"warning configuration, warning hastes, warning waits, warning doubts, warning drags, warning fails, warning old, warning full, note shadowed"
+	want := "bad configuration, bad signing of over, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
+		"warning signing of ends, warning configuration, warning hastes, warning waits, warning doubts, warning drags, warning fails, warning old, warning full, note shadowed"
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}

@@ -35,7 +35,7 @@ func (c *Cluster) ServingFields(address string) string {
 
 // ClientCertificate makes a client certificate of the cluster's CA, for a user in groups.
 func (c *Cluster) ClientCertificate(user string, groups ...string) (tls.Certificate, error) {
-	ca, err := tls.LoadX509KeyPair(c.CAFile, filepath.Join(c.Dir, "ca.key"))
+	ca, err := tls.LoadX509KeyPair(c.CAFile, c.CAKeyFile)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("cluster: %w", err)
 	}

@@ -55,6 +55,7 @@ type Cluster struct {
 	Kubeconfig        string // an administrator's
 	ManagerKubeconfig string // the user system:kube-controller-manager's, with nothing but the bootstrap roles' rights
 	CAFile            string // what signed the API server's certificate: upstream's --root-ca-file
+	CAKeyFile         string // its key: upstream's --cluster-signing-key-file
 	TokenKeyFile      string // upstream's --service-account-private-key-file
 	AuditLog          string // empty without Options.Audit
 	Log               string // what the components logged
@@ -103,6 +104,7 @@ func Run(ctx context.Context, o Options) (*Cluster, error) {
 		Kubeconfig:        filepath.Join(o.Dir, "kubeconfig"),
 		ManagerKubeconfig: filepath.Join(o.Dir, "kube-controller-manager.kubeconfig"),
 		CAFile:            filepath.Join(o.Dir, "ca.crt"),
+		CAKeyFile:         filepath.Join(o.Dir, "ca.key"),
 		TokenKeyFile:      filepath.Join(o.Dir, "sa.key"),
 		Log:               filepath.Join(o.Dir, "devcluster.log"),
 		ended:             make(chan struct{}),

@@ -88,7 +88,7 @@ func (c *Cluster) nativeManager(ctx context.Context, controllers string, flags .
 		"--root-ca-file=" + c.CAFile,
 		"--service-account-private-key-file=" + c.TokenKeyFile,
 		"--cluster-signing-cert-file=" + c.CAFile,
-		"--cluster-signing-key-file=" + filepath.Join(c.Dir, "ca.key"),
+		"--cluster-signing-key-file=" + c.CAKeyFile,
 		"--use-service-account-credentials",
 		"--leader-elect=false",
 		"--secure-port=0",

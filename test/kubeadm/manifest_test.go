@@ -47,8 +47,7 @@ func TestManifest(t *testing.T) {
 	}
 
 	if d := cmp.Diff([]string{
-		"--allocate-node-cidrs", "--cluster-cidr", "--cluster-name", "--cluster-signing-cert-file",
-		"--cluster-signing-key-file", "--service-account-private-key-file", "--service-cluster-ip-range",
+		"--allocate-node-cidrs", "--cluster-cidr", "--cluster-name", "--service-cluster-ip-range",
 	}, run.matchesInLog(t, `changes nothing here" flag="([^"]+)" reason="[^"]+"`)); d != "" {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}
@@ -87,7 +86,7 @@ func command(t *testing.T, c *cluster.Cluster, address string) []string {
 		"--cluster-cidr=10.128.0.0/9,fd00:10:128::/48",
 		"--cluster-name=kubernetes",
 		"--cluster-signing-cert-file=" + c.CAFile,
-		"--cluster-signing-key-file=" + filepath.Join(c.Dir, "ca.key"),
+		"--cluster-signing-key-file=" + c.CAKeyFile,
 		"--controllers=*,bootstrapsigner,tokencleaner",
 		"--kubeconfig=" + c.ManagerKubeconfig,
 		"--leader-elect=true",

@@ -100,6 +100,8 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 
 	p.cmd = exec.Command(r.Program, "run", "--config", config, "--kubeconfig", r.Kubeconfig,
 		"--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
+		"--cluster-signing-cert-file", c.CAFile, "--cluster-signing-key-file", c.CAKeyFile,
+		"--service-account-private-key-file", c.TokenKeyFile,
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
 	p.cmd.Stderr = log
 	p.cmd.Env = append(os.Environ(), r.Env...)

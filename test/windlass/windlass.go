@@ -79,6 +79,8 @@ func Begin(t testing.TB, c *cluster.Cluster, o Options) *Manager {
 		k.UseServiceAccountCredentials = true
 		k.Sandbox.Rest.Duration = time.Second // or no test would be long enough for a plugin to rest
 		k.LeaderElection.LeaderElect = false  // tests that are about it turn it on
+		k.Signing.KeyPair = config.KeyPair{CertFile: c.CAFile, KeyFile: c.CAKeyFile}
+		k.Signing.ServiceAccountKeyFile = c.TokenKeyFile
 		k.Serving.Port = -1
 		k.Serving.TLS.CertFile, k.Serving.TLS.KeyFile = c.ServingCertificate()
 		k.Serving.Authentication.ClientCAFile = c.CAFile

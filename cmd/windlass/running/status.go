@@ -123,6 +123,10 @@ func statusText(s *state.Status, health string) string {
 		fmt.Fprintf(&b, "%s\n", l)
 	}
 
+	for _, l := range signs(s) {
+		fmt.Fprintf(&b, "signing        %s\n", l)
+	}
+
 	by := map[string]int{}
 	var queue, syncing, stuck int
 	var syncs, failed int64
@@ -166,6 +170,26 @@ func statusText(s *state.Status, health string) string {
 		}
 	}
 	return b.String()
+}
+
+// signs says which files the manager signs with, and until when, once for each.
+func signs(s *state.Status) (all []string) {
+	by := map[string][]string{}
+	for i := range s.SigningKeys {
+		k := &s.SigningKeys[i]
+		with := answer.Line(k.Files[0], answer.LineMax)
+		if k.Until != nil {
+			with += " until " + k.Until.UTC().Format(time.DateOnly)
+		}
+		if by[with] == nil {
+			all = append(all, with)
+		}
+		by[with] = append(by[with], k.Signs)
+	}
+	for i, with := range all {
+		all[i] = with + ": " + strings.Join(by[with], ", ")
+	}
+	return all
 }
 
 // standsBy says what a windlass that runs nothing waits for; nothing where it runs something.

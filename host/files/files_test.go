@@ -1,4 +1,4 @@
-package guard
+package files
 
 import (
 	"fmt"
@@ -31,7 +31,7 @@ func TestBadContentIsRefused(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	writeFile(t, a, "1")
 	writeFile(t, b, "2")
-	s, err := OpenFiles(sumFiles, a, b)
+	s, err := Open(sumFiles, a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,14 +75,14 @@ func TestBadContentIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	writeFile(t, a, strings.Repeat("1", FileMax+1))
+	writeFile(t, a, strings.Repeat("1", Max+1))
 	expect(false, 7, a, "is larger than")
 	writeFile(t, a, "8")
 	expect(true, 10)
 }
 
 func TestOpenNamesTheFile(t *testing.T) {
-	if _, err := OpenFiles(sumFiles, "/nowhere", "/nowhere"); err == nil || !strings.Contains(err.Error(), "/nowhere") {
+	if _, err := Open(sumFiles, "/nowhere", "/nowhere"); err == nil || !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("got %v", err)
 	}
 }

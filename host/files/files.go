@@ -1,4 +1,6 @@
-package guard
+// Package files reads what several files say together, such as a certificate and its key, and reads it again when they
+// change.
+package files
 
 import (
 	"bytes"
@@ -13,15 +15,15 @@ import (
 	"time"
 )
 
-// FileMax bounds the size of a file, in bytes.
-const FileMax = 1 << 20
+// Max bounds the size of a file, in bytes.
+const Max = 1 << 20
 
 // settleTime is after which time content that makes no sense is read once more: a certificate and its key are written
 // one after the other.
 const settleTime = 100 * time.Millisecond
 
-// Files is what one or several files say together, as of the last [Files.Refresh] that could make sense of them.
-type Files[T any] struct {
+// Parsed is what one or several files say together, as of the last [Parsed.Refresh] that could make sense of them.
+type Parsed[T any] struct {
 	paths []string
 	parse func(contents [][]byte) (T, error)
 	value atomic.Pointer[T]
@@ -31,9 +33,9 @@ type Files[T any] struct {
 	err  error    // why that isn't taken
 }
 
-// OpenFiles reads the files. Errors name them; parse's need not.
-func OpenFiles[T any](parse func(contents [][]byte) (T, error), paths ...string) (*Files[T], error) {
-	s := &Files[T]{paths: paths, parse: parse}
+// Open reads the files. Errors name them; parse's need not.
+func Open[T any](parse func(contents [][]byte) (T, error), paths ...string) (*Parsed[T], error) {
+	s := &Parsed[T]{paths: paths, parse: parse}
 	if _, err := s.Refresh(); err != nil {
 		return nil, err
 	}
@@ -41,11 +43,18 @@ func OpenFiles[T any](parse func(contents [][]byte) (T, error), paths ...string)
 }
 
 // Value is what the files say.
-func (s *Files[T]) Value() T { return *s.value.Load() }
+func (s *Parsed[T]) Value() T { return *s.value.Load() }
+
+// Err is why what the files say isn't taken, as of the last look at them; nil: it is.
+func (s *Parsed[T]) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
 
 // Refresh reads the files anew. It tells whether the value is another one now; an error, which stays until the files
 // are mended, is why what they say isn't taken.
-func (s *Files[T]) Refresh() (changed bool, _ error) {
+func (s *Parsed[T]) Refresh() (changed bool, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if changed, err := s.refresh(); err == nil || s.value.Load() == nil {
@@ -55,7 +64,7 @@ func (s *Files[T]) Refresh() (changed bool, _ error) {
 	return s.refresh()
 }
 
-func (s *Files[T]) refresh() (changed bool, _ error) {
+func (s *Parsed[T]) refresh() (changed bool, _ error) {
 	contents := make([][]byte, len(s.paths))
 	for i, path := range s.paths {
 		b, err := readFile(path)
@@ -91,12 +100,12 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, FileMax+1))
+	b, err := io.ReadAll(io.LimitReader(f, Max+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(b) > FileMax:
-		return nil, fmt.Errorf("%s: is larger than %d bytes", path, FileMax)
+	case len(b) > Max:
+		return nil, fmt.Errorf("%s: is larger than %d bytes", path, Max)
 	case len(b) == 0:
 		return nil, fmt.Errorf("%s: %w", path, errEmpty)
 	}
