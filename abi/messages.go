@@ -235,7 +235,7 @@ type SignKind int32
 const (
 	// SignCertificate is the certificate of an approved CertificateSigningRequest, by the signer that the request names.
 	// The host checks the signer's rules; one that the request breaks is a failure with the reason
-	// SignerValidationFailure. It belongs into the request's status.
+	// SignerValidationFailure, and a signer without a key one with the reason NoSigningKey. It belongs into the request's status.
 	SignCertificate SignKind = 1
 	// SignToken is the token of a Secret for the service account that the Secret names. It belongs into the Secret's data,
 	// as token.
@@ -356,7 +356,7 @@ const (
 type Outcome struct {
 	Code Code
 	// Reason is the API server's (NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …), NamespaceTerminating,
-	// UnknownTimeZone, or SignerValidationFailure.
+	// UnknownTimeZone, SignerValidationFailure, or NoSigningKey.
 	Reason  string
 	Message string
 	// Object is the answer, projected to what the plugin reads of the resource; whole where it reads none, and of a dry

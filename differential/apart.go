@@ -223,7 +223,7 @@ func (a *apart) plugin(server *api.Server) (parts, error) {
 	c := server.NewCluster()
 	var all parts
 	for _, i := range indexes {
-		p, err := plugin.New(guesttest.Native(a.subject.Plugin), i, a.subject.settings(), c)
+		p, err := plugin.New(guesttest.Native(a.subject.Plugin), i, a.subject.settings(), c, a.subject.Signer)
 		if err != nil {
 			return nil, err
 		}

@@ -112,12 +112,12 @@ func (s *Subject) beside(c *api.Cluster) (*plugin.Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := plugin.New(guesttest.Native(s.Plugin), indexes[0], s.settings(), c)
+	p, err := plugin.New(guesttest.Native(s.Plugin), indexes[0], s.settings(), c, s.Signer)
 	if err != nil {
 		return nil, err
 	}
 	for _, i := range s.wakers(indexes) {
-		w, err := plugin.New(guesttest.Native(s.Plugin), i, s.settings(), c)
+		w, err := plugin.New(guesttest.Native(s.Plugin), i, s.settings(), c, s.Signer)
 		if err != nil {
 			p.Close()
 			return nil, err

@@ -32,6 +32,7 @@ import (
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/world"
+	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/sdk"
 )
 
@@ -44,6 +45,8 @@ type Subject struct {
 	Settings map[string]string
 	// Native makes upstream's.
 	Native func(*native.Env) (*native.Made, error)
+	// Signer signs for the plugin, with the keys that upstream's controller has; nil: it has nothing signed.
+	Signer effects.Signer
 	// World returns the objects that there are at the beginning, beside [world.Basics].
 	World func(*world.Rand) []runtime.Object
 	// Aggregated are other API servers behind the cluster's; nil: there are none.

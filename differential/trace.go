@@ -129,7 +129,7 @@ func (s *Subject) traceHosted(server *api.Server, x *script) (*trace, error) {
 	us := &side{subject: s, cluster: c}
 	a := &apart{subject: s, script: x, sides: [2]*side{us}}
 	defer a.happens.Wait() // when nobody works any more
-	h, err := plugin.Host(guesttest.Native(s.Plugin), indexes, s.settings(), c)
+	h, err := plugin.Host(guesttest.Native(s.Plugin), indexes, s.settings(), c, s.Signer)
 	if err != nil {
 		return nil, err
 	}

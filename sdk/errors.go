@@ -2,8 +2,7 @@ package sdk
 
 // Error is a failed effect.
 type Error struct {
-	// Reason is the API server's: NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …, NamespaceTerminating, or
-	// UnknownTimeZone.
+	// Reason is the API server's: NotFound, AlreadyExists, Conflict, Invalid, Forbidden, …, or one of the host's below.
 	Reason  string
 	Message string
 }
@@ -26,6 +25,8 @@ const (
 	UnknownTimeZone      = "UnknownTimeZone"
 	// SignerValidationFailure is that a certificate request breaks a rule of its signer.
 	SignerValidationFailure = "SignerValidationFailure"
+	// NoSigningKey is that the operator has configured no key for the signer.
+	NoSigningKey = "NoSigningKey"
 )
 
 type errorString string

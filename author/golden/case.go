@@ -88,7 +88,7 @@ type Failure struct {
 
 // failing are the effects that can fail.
 var failing = []string{
-	"apply", "create", "delete", "deletecollection", "discover", "evict", "get", "list", "patch", "review", "update",
+	"apply", "create", "delete", "deletecollection", "discover", "evict", "get", "list", "patch", "review", "sign", "update",
 }
 
 func (f *Failure) String() string {

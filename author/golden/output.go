@@ -55,8 +55,8 @@ var kinds = map[abi.EffectKind]string{
 	abi.EffectCreate: "create", abi.EffectUpdate: "update", abi.EffectPatch: "patch", abi.EffectApply: "apply",
 	abi.EffectDelete: "delete", abi.EffectEvict: "evict",
 	abi.EffectDeleteCollection: "deletecollection", abi.EffectEvent: "event", abi.EffectGet: "get", abi.EffectList: "list",
-	abi.EffectReview: "review",
-	abi.EffectView:   "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover",
+	abi.EffectReview: "review", abi.EffectSign: "sign",
+	abi.EffectView: "view", abi.EffectGroup: "group", abi.EffectWake: "wake", abi.EffectDiscover: "discover",
 }
 
 var modes = map[abi.GroupMode]string{abi.Sequence: "sequence", abi.SlowStart: "slow start", abi.Parallel: "parallel",

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/author/guest"
 	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/record"
+	"github.com/windlass-dev/windlass/host/signing"
 	"github.com/windlass-dev/windlass/host/syncer"
 	"github.com/windlass-dev/windlass/host/views"
 )
@@ -52,9 +54,16 @@ type slot struct {
 	attempts map[abi.KeyRef]int
 }
 
+// madeUpKeys are what the simulation's processes sign with.
+var madeUpKeys = sync.OnceValues(func() (*signing.MadeUp, error) { return signing.NewMadeUp(time.Now()) })
+
 // startProcess begins a process: caches that are up to date, all keys to be synced.
 func (r *run) startProcess() error {
 	p := &process{run: r}
+	signer, err := madeUpKeys()
+	if err != nil {
+		return err
+	}
 	var plans []*views.Plan
 	for _, c := range r.world.controllers {
 		plan, err := views.Compile(c.manifest())
@@ -64,7 +73,6 @@ func (r *run) startProcess() error {
 		plans = append(plans, plan)
 	}
 
-	var err error
 	if p.caches, err = newCaches(r.cluster, plans); err != nil {
 		return err
 	}
@@ -78,7 +86,7 @@ func (r *run) startProcess() error {
 			FieldManager: c.manifest().Name,
 			// the simulation waits for nothing: it knows what there is to come
 			Parallel: 1, StaleWait: time.Nanosecond, LiveCheck: time.Hour,
-			Seen: s.plan.Seen,
+			Seen: s.plan.Seen, Signer: signer,
 			Stores: func(res abi.Resource) effects.Store {
 				if st, ok := p.caches.stores[res]; ok {
 					return st

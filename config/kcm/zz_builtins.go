@@ -23,6 +23,7 @@ var builtins = map[string]builtin{
 	"clusterrole-aggregation-controller":             {plugin: "clusterroleaggregation"},
 	"cronjob-controller":                             {plugin: "cronjob"},
 	"certificatesigningrequest-approving-controller": {plugin: "csrapproving"},
+	"certificatesigningrequest-signing-controller":   {plugin: "csrsigning"},
 	"daemonset-controller": {plugin: "daemonset", settings: map[string]string{
 		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
 	}},

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/author/guest"
 	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/effects"
 	"github.com/windlass-dev/windlass/host/syncer"
 )
 
@@ -30,10 +31,11 @@ type host struct {
 }
 
 // Host makes controllers of a module that work on a cluster by themselves, once they are begun.
-func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster) (*Hosted, error) {
+func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster, signer effects.Signer) (*Hosted,
+	error) {
 	h := &Hosted{}
 	for _, index := range indexes {
-		p, err := New(g, index, settings, c)
+		p, err := New(g, index, settings, c, signer)
 		if err != nil {
 			h.Close()
 			return nil, err

@@ -40,6 +40,7 @@ type Plugin struct {
 	stores   map[abi.Resource]*store
 	cluster  *api.Cluster
 	stays    bool
+	signer   effects.Signer
 	// wake, under the host, wakes what one of its keys asks for; nil: syncs are run one at a time.
 	wake func(from abi.KeyRef, controller int32, key abi.KeyRef)
 
@@ -65,13 +66,13 @@ type Plugin struct {
 	Wakers []*Plugin
 }
 
-// New makes a controller of a plugin, with its settings.
-func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster) (*Plugin, error) {
+// New makes a controller of a plugin, with its settings; signer signs for it, nil: it may have nothing signed.
+func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster, signer effects.Signer) (*Plugin, error) {
 	if err := g.Configure(settings); err != nil {
 		return nil, err
 	}
 	p := &Plugin{
-		guest: g, index: index, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
+		guest: g, index: index, signer: signer, manifest: &g.Manifest().Controllers[index], stores: map[abi.Resource]*store{},
 		cluster: c, facts: map[abi.KeyRef]abi.Effect{}, attempts: map[abi.KeyRef]int{},
 		timers: syncer.Timers{},
 		counts: native.Measures{}, shares: map[abi.KeyRef][]share{}, gauges: map[abi.KeyRef]map[string]float64{},
@@ -109,7 +110,7 @@ func (p *Plugin) begin() error {
 		Plugin: p.guest.Manifest().Name, Controller: p.manifest, FieldManager: "kube-controller-manager",
 		Config:    p.late("windlass"),
 		StaleWait: time.Nanosecond, LiveCheck: time.Hour,
-		Seen: p.plan.Seen,
+		Seen: p.plan.Seen, Signer: p.signer,
 		Stores: func(r abi.Resource) effects.Store {
 			if s, ok := p.stores[r]; ok {
 				return s

@@ -47,7 +47,7 @@ func testFailedAsk(t *testing.T, fails int) {
 	}
 
 	g := &failing{Guest: guesttest.Native(servicecidr.Plugin), fails: fails}
-	p, err := plugin.New(g, 0, &abi.Settings{}, c)
+	p, err := plugin.New(g, 0, &abi.Settings{}, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

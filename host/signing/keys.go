@@ -43,8 +43,6 @@ func (k *Keys) Certificate(r *certificatesv1.CertificateSigningRequest, now time
 		})
 	}
 	switch {
-	case r.DeletionTimestamp != nil:
-		return nil, errors.New("it is being deleted")
 	case !has(certificatesv1.CertificateApproved), has(certificatesv1.CertificateDenied):
 		return nil, errors.New("nobody has approved it")
 	case has(certificatesv1.CertificateFailed):
@@ -55,7 +53,7 @@ func (k *Keys) Certificate(r *certificatesv1.CertificateSigningRequest, now time
 
 	authority := k.Of(r.Spec.SignerName)
 	if authority == nil {
-		return nil, fmt.Errorf("there is no key for the signer %q", r.Spec.SignerName)
+		return nil, noKeyError(r.Spec.SignerName)
 	}
 	request, err := ParseRequest(r.Spec.Request)
 	if err != nil {
@@ -64,6 +62,20 @@ func (k *Keys) Certificate(r *certificatesv1.CertificateSigningRequest, now time
 	if err := Check(r.Spec.SignerName, request, r.Spec.Usages); err != nil {
 		return nil, err
 	}
-	return authority.Sign(request, Terms{Usages: r.Spec.Usages, Longest: k.Longest,
+	signed, err := authority.Sign(request, Terms{Usages: r.Spec.Usages, Longest: k.Longest,
 		ExpirationSeconds: r.Spec.ExpirationSeconds, Now: now})
+	if err != nil {
+		return nil, fmt.Errorf("error auto signing csr: %w", err)
+	}
+	return signed, nil
 }
+
+// noKeyError is that a signer has no key: others may sign for it.
+type noKeyError string
+
+func (e noKeyError) Error() string {
+	return fmt.Sprintf("there is no key for the signer %q", string(e))
+}
+
+// Reason is that of the failure that a plugin sees.
+func (noKeyError) Reason() string { return "NoSigningKey" }

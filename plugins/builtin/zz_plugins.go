@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/clusterroleaggregation"
 	"github.com/windlass-dev/windlass/plugins/cronjob"
 	"github.com/windlass-dev/windlass/plugins/csrapproving"
+	"github.com/windlass-dev/windlass/plugins/csrsigning"
 	"github.com/windlass-dev/windlass/plugins/daemonset"
 	"github.com/windlass-dev/windlass/plugins/deployment"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
@@ -33,6 +34,7 @@ var Plugins = []Plugin{
 	{"clusterroleaggregation", clusterroleaggregation.Plugin},
 	{"cronjob", cronjob.Plugin},
 	{"csrapproving", csrapproving.Plugin},
+	{"csrsigning", csrsigning.Plugin},
 	{"daemonset", daemonset.Plugin},
 	{"deployment", deployment.Plugin},
 	{"endpoints", endpoints.Plugin},
