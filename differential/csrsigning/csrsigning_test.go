@@ -243,7 +243,7 @@ func decide(r *world.Rand, o *certificatesv1.CertificateSigningRequest) {
 	o.Status = certificatesv1.CertificateSigningRequestStatus{}
 	add := func(t certificatesv1.RequestConditionType, status corev1.ConditionStatus) {
 		o.Status.Conditions = append(o.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: t,
-			Status: status, Reason: "Test", LastUpdateTime: r.Ago(100)})
+			Status: status, Reason: "Test", LastUpdateTime: r.Ago(100), LastTransitionTime: r.Ago(100)})
 	}
 	if !r.One(5) {
 		add(certificatesv1.CertificateApproved, corev1.ConditionTrue)
