@@ -233,6 +233,9 @@ type View struct {
 	First int32 `json:"first,omitempty"`
 	// Quiet names paths whose changes wake no key; "*" is the whole view.
 	Quiet []string `json:"quiet,omitempty"`
+	// Unseen names paths that aren't delivered, and whose changes wake the key all the same: what only the host may read,
+	// such as the key of a token that it signs with.
+	Unseen []string `json:"unseen,omitempty"`
 	// QuietOn names kinds of events that wake no key: "add", "update", "delete", "start" (the objects found when the cache
 	// is filled), "own" (the echo of the controller's own writes).
 	QuietOn []string `json:"quietOn,omitempty"`
@@ -266,7 +269,8 @@ type Condition struct {
 	// UID) and owners.uid. In a guard, view and path name an earlier view and a path in its objects; "exists" with an
 	// empty path asks whether that view has any object.
 	Path string `json:"path,omitempty"`
-	// Op is the test: "in" (a value at the path is one of the values), "exists" (there is one), "join" (one equals a value
+	// Op is the test: "in" (a value at the path is one of the values), "exists" (there is one; an empty text or empty data
+	// is none, but a label or an annotation may be empty), "join" (one equals a value
 	// at viewPath in an object of the view), "selected" (the labels at the path, metadata.labels when it is empty, match
 	// the selector at viewPath in an object of the view).
 	Op string `json:"op,omitempty"`

@@ -72,6 +72,7 @@ var view = table[View](
 	member("count", wire.Int32, unsafe.Offsetof(View{}.Count), nil),
 	member("first", wire.Int32, unsafe.Offsetof(View{}.First), nil),
 	member("quiet", wire.Rep|wire.String, unsafe.Offsetof(View{}.Quiet), nil),
+	member("unseen", wire.Rep|wire.String, unsafe.Offsetof(View{}.Unseen), nil),
 	member("quietOn", wire.Rep|wire.String, unsafe.Offsetof(View{}.QuietOn), nil),
 	member("batch", wire.Int64, unsafe.Offsetof(View{}.Batch), nil))
 

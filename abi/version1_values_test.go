@@ -255,8 +255,14 @@ func version1Manifests() map[string]*Manifest {
 			{Name: "others", Resource: pods, Fields: []string{"metadata.name"}, First: 500}},
 	}}}
 
+	unseen := &Manifest{Name: "unseen", Version: "1.0.0", Controllers: []Controller{{
+		Name: "unseen-controller", Views: []View{{Name: "secrets", Resource: Resource{Version: "v1", Name: "secrets"},
+			Fields: []string{"metadata.name"}, Unseen: []string{"data[token]"}}},
+	}}}
+
 	return map[string]*Manifest{
 		"manifest-lenient": lenient,
+		"manifest-unseen":  unseen,
 		"manifest-parted":  parted,
 		"manifest-small":   small,
 		"manifest-scoped":  scoped,

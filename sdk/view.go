@@ -101,6 +101,12 @@ func (v *View[T, P]) Quiet(paths ...string) *View[T, P] {
 	return v
 }
 
+// Unseen names paths that aren't delivered, and whose changes wake the key all the same.
+func (v *View[T, P]) Unseen(paths ...string) *View[T, P] {
+	v.s.view.Unseen = append(v.s.view.Unseen, paths...)
+	return v
+}
+
 // QuietOn names kinds of events (abi.QuietAdd, …) that wake nobody.
 func (v *View[T, P]) QuietOn(kinds ...string) *View[T, P] {
 	v.s.view.QuietOn = append(v.s.view.QuietOn, kinds...)

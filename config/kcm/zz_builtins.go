@@ -4,6 +4,7 @@ package kcm
 
 // builtins are the controllers that are here.
 var builtins = map[string]builtin{
+	"bootstrap-signer-controller": {plugin: "bootstrapsigner"},
 	"certificatesigningrequest-cleaner-controller": {plugin: "cleaner", several: true, settings: map[string]string{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",

@@ -85,8 +85,21 @@ func resourceName(resource, subresource string) string {
 	return resource + "/" + subresource
 }
 
+// rolesKnow returns those of the verbs that the API server asks roles for: whether something is signed for a plugin with
+// a token or with the key of tokens is a matter of the grant alone.
+func rolesKnow(w abi.Write) []string {
+	if w.Resource.Name == "signers" {
+		return w.Verbs
+	}
+	return slices.DeleteFunc(slices.Clone(w.Verbs), func(v string) bool { return v == "sign" })
+}
+
 // allowGranted adds what a right of the manifest has, as far as the grant has it.
 func (r rules) allowGranted(grant []config.Rule, w abi.Write) {
+	w.Verbs = rolesKnow(w)
+	if len(w.Verbs) == 0 {
+		return
+	}
 	group, any := w.Resource.Group, w.Resource.Name == "*"
 	if any && w.Resource.Version == "" {
 		group = "*" // the manifest's "*" is of all groups

@@ -135,14 +135,15 @@ func (t *test) holds(v subject) bool {
 }
 
 // exists reports whether there is something at the source: a message, an object in JSON, an entry of a map (whose value
-// may be empty), a value.
+// may be empty, unless it is bytes: empty data of a Secret is none), a value.
 func (s *source) exists(room [][]byte, v subject) bool {
 	if s.path.JSON() {
 		return slices.ContainsFunc(s.undecoded(room, v), func(x []byte) bool {
 			return string(x) != `""` || strings.HasSuffix(s.text, "]")
 		})
 	}
-	if s.path.Message() == nil && !s.path.Map() && !strings.HasSuffix(s.text, "]") {
+	entry := strings.HasSuffix(s.text, "]") && s.path.Field().Kind != schema.Bytes
+	if s.path.Message() == nil && !s.path.Map() && !entry {
 		return len(s.appendValues(room, v)) > 0
 	}
 	return len(s.undecoded(room, v)) > 0

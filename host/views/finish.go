@@ -111,7 +111,7 @@ func isWithinPath(path, top string) bool {
 	return path == top || strings.HasPrefix(path, top) && (path[len(top)] == '.' || path[len(top)] == '[')
 }
 
-// loudPaths returns the declared fields without what is quiet.
+// loudPaths returns the declared fields without what is quiet, and what is watched unseen.
 func loudPaths(m *schema.Message, v *view) ([]string, error) {
 	if v.quietAll {
 		return nil, nil
@@ -123,6 +123,9 @@ func loudPaths(m *schema.Message, v *view) ([]string, error) {
 			return nil, err
 		}
 		loud = append(loud, paths...)
+	}
+	for _, u := range v.Unseen {
+		loud = append(loud, wirePath(u))
 	}
 	return distinct(loud), nil
 }

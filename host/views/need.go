@@ -44,6 +44,7 @@ func (p *Plan) Needs() []Need {
 		}
 		for _, v := range r.views {
 			n.Fields = append(n.Fields, v.Fields...)
+			n.Fields = append(n.Fields, v.Unseen...)
 			n.Fields = append(n.Fields, v.read...)
 			n.Fields = append(n.Fields, v.used...)
 		}

@@ -220,6 +220,15 @@ func (p *Plan) compileView(v *view) error {
 		}
 	}
 
+	for _, u := range v.Unseen {
+		if _, err := m.Path(u); err != nil {
+			return fmt.Errorf("unseen: %w", err)
+		}
+		if v.plan.overAllResources() {
+			return fmt.Errorf("unseen: a view over all resources has only metadata")
+		}
+	}
+
 	for _, q := range v.Quiet {
 		if q == "*" {
 			v.quietAll = true

@@ -3,6 +3,7 @@
 package builtin
 
 import (
+	"github.com/windlass-dev/windlass/plugins/bootstrapsigner"
 	"github.com/windlass-dev/windlass/plugins/cleaner"
 	"github.com/windlass-dev/windlass/plugins/clusterroleaggregation"
 	"github.com/windlass-dev/windlass/plugins/cronjob"
@@ -30,6 +31,7 @@ import (
 
 // Plugins are all, in the order of their folders' names.
 var Plugins = []Plugin{
+	{"bootstrapsigner", bootstrapsigner.Plugin},
 	{"cleaner", cleaner.Plugin},
 	{"clusterroleaggregation", clusterroleaggregation.Plugin},
 	{"cronjob", cronjob.Plugin},
