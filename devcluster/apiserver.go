@@ -43,6 +43,7 @@ func runAPIServer(ctx context.Context, o clusterOptions, listener net.Listener, 
 		"--service-account-key-file=" + in("sa.pub"),
 		"--service-account-signing-key-file=" + in("sa.key"),
 		"--authorization-mode=Node,RBAC",
+		"--enable-bootstrap-token-auth", // as kubeadm does: nodes join with bootstrap tokens
 		"--allow-privileged",
 		"--profiling=false",
 		"--max-requests-inflight=4000",
