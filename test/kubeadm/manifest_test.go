@@ -51,7 +51,7 @@ func TestManifest(t *testing.T) {
 	}, run.matchesInLog(t, `changes nothing here" flag="([^"]+)" reason="[^"]+"`)); d != "" {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}
-	if d := cmp.Diff([]string{"bootstrap-signer-controller"},
+	if d := cmp.Diff([]string(nil),
 		run.matchesInLog(t, `doesn't have this controller of kube-controller-manager yet.* controller="([^"]+)"`)); d != "" {
 		t.Errorf("controllers that windlass tells of, -want +got:\n%s", d)
 	}

@@ -73,6 +73,7 @@ var meantDifferences = []struct {
 		"who may no longer ask is let in for so long"},
 	{begins("kube-api-"), true, "natively nothing bounds the requests then"},
 	{begins("controller-shutdown-timeout", "min-resync-period"), true, "a time below zero says nothing"},
+	{begins("cluster-signing-duration"), true, "no certificate would be good when it comes"},
 	{begins("secure-port"), false, "any free port"},
 }
 

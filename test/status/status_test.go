@@ -85,7 +85,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p := windlass.Spawn(t, c, "*", "-job", "-bootstrap-signer-controller")
+	p := windlass.Spawn(t, c, "*", "-job", "-ttl-controller")
 	p.AwaitReady(t)
 
 	states := map[string]string{}
@@ -107,7 +107,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		"resourcequota-controller":                  "NotBuilt isn't built yet",
 		"token-cleaner-controller":                  "Disabled is off unless --controllers names it",
 		"selinux-warning-controller":                "Disabled is off unless --controllers names it, and isn't built yet",
-		"bootstrap-signer-controller":               "Disabled is turned off by --controllers, and isn't built yet",
+		"ttl-controller":                            "Disabled is turned off by --controllers, and isn't built yet",
 		"disruption-controller":                     "NotBuilt isn't built yet: 3 policy/v1/poddisruptionbudgets",
 		"persistentvolume-binder-controller":        "NotBuilt isn't built yet: 1 v1/persistentvolumeclaims",
 		"persistentvolume-attach-detach-controller": "NotBuilt isn't built yet",
