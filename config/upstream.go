@@ -31,6 +31,12 @@ var byHand = map[string]func(c *Configuration, fs *pflag.FlagSet) error{
 		c.Serving.TLS.CipherSuites = slices.DeleteFunc(cipherSuites(fs), insecure)
 		return nil
 	},
+	"root-ca-file": func(c *Configuration, fs *pflag.FlagSet) error { // of two plugins
+		for _, plugin := range []string{"rootca", "serviceaccounttoken"} {
+			c.configured(plugin).setSetting("root-ca-file", fs.Lookup("root-ca-file").Value.String())
+		}
+		return nil
+	},
 	"enable-garbage-collector": func(c *Configuration, fs *pflag.FlagSet) error {
 		// the first entry that names a controller decides
 		if fs.Lookup("enable-garbage-collector").Value.String() == "false" {

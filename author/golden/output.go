@@ -1,6 +1,8 @@
 package golden
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -175,14 +177,43 @@ func (h *host) describeUpdate(n *Note, e *abi.Effect, res *schema.Resource, obje
 }
 
 // declared returns an object as people read it, of an update what the controller declares: an update is a difference
-// in that, and what else an object held that was seen whole isn't part of it.
+// in that, and what else an object held that was seen whole isn't part of it, but for what was signed for it.
 func (h *host) declared(e *abi.Effect, res *schema.Resource, raw []byte) (_ map[string]any, err error) {
-	if mask := h.read[e.Resource]; mask != nil && e.Kind == abi.EffectUpdate {
-		if raw, err = mask.Project(nil, raw); err != nil {
-			return nil, err
+	mask := h.read[e.Resource]
+	if mask == nil || e.Kind != abi.EffectUpdate {
+		return record.Readable(res, raw)
+	}
+	seen, err := mask.Project(nil, raw)
+	if err != nil {
+		return nil, err
+	}
+	object, err := record.Readable(res, seen)
+	if err != nil || !bytes.Contains(raw, signature) {
+		return object, err
+	}
+	whole, err := record.Readable(res, raw)
+	copySignatures(object, whole)
+	return object, err
+}
+
+// copySignatures copies what was signed from one object to another.
+func copySignatures(to, from map[string]any) {
+	for name, value := range from {
+		switch value := value.(type) {
+		case map[string]any:
+			below, ok := to[name].(map[string]any)
+			if below == nil {
+				below = map[string]any{}
+			}
+			if copySignatures(below, value); ok || len(below) > 0 {
+				to[name] = below
+			}
+		case string:
+			if value == string(signature) || value == base64.StdEncoding.EncodeToString(signature) {
+				to[name] = value
+			}
 		}
 	}
-	return record.Readable(res, raw)
 }
 
 // seenCopy returns the copy of an object that an update is made of, nil where the sync has seen none.

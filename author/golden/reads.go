@@ -38,6 +38,9 @@ type scale struct {
 	version int
 }
 
+// signature is what everything that is signed comes to in a case.
+var signature = []byte("(signature)")
+
 // answerRead answers reads, zones and facts, whose terms it does not look at: a case gives the facts that are found. ok
 // tells whether the effect is one of them. The zone of the process is UTC.
 func (h *host) answerRead(e *abi.Effect) (o abi.Outcome, ok bool) {
@@ -66,7 +69,7 @@ func (h *host) answerRead(e *abi.Effect) (o abi.Outcome, ok bool) {
 		return abi.Outcome{Zone: p}, true
 
 	case abi.EffectSign:
-		return abi.Outcome{Object: abi.ObjectData{Data: []byte("(signature)")}}, true
+		return abi.Outcome{Object: abi.ObjectData{Data: signature}}, true
 
 	case abi.EffectPublish:
 		if h.facts == nil {

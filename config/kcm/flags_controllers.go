@@ -62,10 +62,11 @@ var controllers = []Group{
 	}},
 	{"serviceaccount-controller", []Flag{
 		{Name: "root-ca-file", Value: Text(""), Of: "root-ca-certificate-publisher-controller",
-			Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace"},
+			Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace, and " +
+				"serviceaccount-token-controller into Secrets for tokens"},
 		{Name: "service-account-private-key-file", Value: Text(""), Sets: "signing.serviceAccountKeyFile",
 			Usage: "private key in PEM that service accounts' tokens in Secrets are signed with"},
-		{Name: "concurrent-serviceaccount-token-syncs", Value: Int32(5), Of: "serviceaccount-token-controller"},
+		concurrent("concurrent-serviceaccount-token-syncs", "serviceaccount-token-controller", 5),
 	}},
 	{"certificatesigningrequest-signing-controller", slices.Concat(
 		keyPair("cluster-signing", "signing", "for all signers"),

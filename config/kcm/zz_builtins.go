@@ -77,7 +77,10 @@ var builtins = map[string]builtin{
 		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it.",
 	}},
 	"serviceaccount-controller": {plugin: "serviceaccount"},
-	"service-cidr-controller":   {plugin: "servicecidr"},
+	"serviceaccount-token-controller": {plugin: "serviceaccounttoken", settings: map[string]string{
+		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either none is put into the Secrets.",
+	}},
+	"service-cidr-controller": {plugin: "servicecidr"},
 	"statefulset-controller": {plugin: "statefulset", settings: map[string]string{
 		"MaxUnavailableStatefulSet":             "Whether a roll-out takes as many pods at once as maxUnavailable says; else it takes one after another.",
 		"StatefulSetRecreateStrategy":           "Whether the update strategy Recreate is served: all old pods are deleted, and when they are gone new ones made.",

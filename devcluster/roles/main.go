@@ -32,6 +32,12 @@ func main() {
 		addBound(text, "", roles[b.RoleRef.Name], b.Subjects)
 	}
 
+	for _, r := range bootstrappolicy.ClusterRoles() {
+		if r.Name == "system:kube-controller-manager" { // the manager's own, which is nobody's account
+			fmt.Fprintf(text, "\"\":\n%s", lines(r.Rules))
+		}
+	}
+
 	within := bootstrappolicy.NamespaceRoles()
 	for _, ns := range slices.Sorted(maps.Keys(within)) {
 		clear(roles)

@@ -55,7 +55,7 @@ func (s *Session) compare(e *abi.Effect, res *schema.Resource, k objectKey, b *b
 	if err != nil {
 		return nil, err
 	}
-	keeps := s.w.seen.keepsPath(res.Resource)
+	keeps := s.keepsPath(res.Resource, k, e.Object)
 	if k.scale {
 		keeps = nil
 	}

@@ -105,11 +105,12 @@ func (s *Session) signCertificate(ctx context.Context, e *abi.Effect) (signature
 		return signature{}, err
 	}
 	certificate, err := s.w.Signer.Certificate(r, time.Now())
-	return signature{credential: certificate, subresource: "status", place: func(object []byte) []byte {
-		r := &certificatesv1.CertificateSigningRequest{}
-		_ = r.Unmarshal(object) // what isn't one has no place for it
-		return r.Status.Certificate
-	}}, err
+	return signature{credential: certificate, subresource: "status", path: "status.certificate",
+		place: func(object []byte) []byte {
+			r := &certificatesv1.CertificateSigningRequest{}
+			_ = r.Unmarshal(object) // what isn't one has no place for it
+			return r.Status.Certificate
+		}}, err
 }
 
 func (s *Session) signToken(ctx context.Context, e *abi.Effect) (signature, error) {
@@ -126,7 +127,7 @@ func (s *Session) signToken(ctx context.Context, e *abi.Effect) (signature, erro
 		return signature{}, err
 	}
 	token, err := s.w.Signer.Token(account, secret)
-	return signature{credential: []byte(token), place: func(object []byte) []byte {
+	return signature{credential: []byte(token), path: "data[token]", place: func(object []byte) []byte {
 		secret := &corev1.Secret{}
 		_ = secret.Unmarshal(object)
 		return secret.Data[corev1.ServiceAccountTokenKey]
@@ -146,11 +147,12 @@ func (s *Session) signBootstrap(ctx context.Context, e *abi.Effect) (signature, 
 	}
 	key, signed, err := s.w.Signer.Bootstrap(info, token, time.Now())
 	present := err == nil && info.Data[key] == signed
-	return signature{credential: []byte(signed), present: present, place: func(object []byte) []byte {
-		info := &corev1.ConfigMap{}
-		_ = info.Unmarshal(object)
-		return []byte(info.Data[key])
-	}}, err
+	return signature{credential: []byte(signed), present: present, path: "data[" + key + "]",
+		place: func(object []byte) []byte {
+			info := &corev1.ConfigMap{}
+			_ = info.Unmarshal(object)
+			return []byte(info.Data[key])
+		}}, err
 }
 
 // decodable is an object of a built-in type.
@@ -225,9 +227,9 @@ type signature struct {
 	placeholder, credential []byte
 	present                 bool // the object has the credential in its place
 
-	// The credential is for what place returns of the object, in updates of this subresource.
-	subresource string
-	place       func(object []byte) []byte
+	// The credential is for what place returns of the object, which is at this path, in updates of this subresource.
+	subresource, path string
+	place             func(object []byte) []byte
 }
 
 // keep keeps a credential and returns what stands for it.
@@ -268,6 +270,33 @@ func (l *signatures) fill(k objectKey, e *abi.Effect) (*abi.Effect, error) {
 		e = &filled
 	}
 	return e, nil
+}
+
+// keepsPath reports which parts of an object an update may change: what the guest sees whole, and the place of what was
+// signed for the object, where the update has that there: the guest needn't see what it takes the place of.
+func (s *Session) keepsPath(r abi.Resource, k objectKey, object []byte) func(path string) bool {
+	seen := s.w.seen.keepsPath(r)
+	places := s.signatures.places(k, object)
+	if len(places) == 0 {
+		return seen
+	}
+	return func(path string) bool { return seen(path) || slices.Contains(places, path) }
+}
+
+// places are the paths at which an update of an object has what was signed for it, or what stands for that.
+func (l *signatures) places(k objectKey, object []byte) (all []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.kept {
+		x := &l.kept[i]
+		if x.key != k {
+			continue
+		}
+		if there := x.place(object); bytes.Equal(there, x.credential) || bytes.Equal(there, x.placeholder) {
+			all = append(all, x.path)
+		}
+	}
+	return all
 }
 
 // isPlaced reports whether an update has what stands for the credential in the place that the credential is for.

@@ -91,7 +91,7 @@ func (s *Session) updateFilled(ctx context.Context, e *abi.Effect, res *schema.R
 // not update.
 func (s *Session) patchUpdate(ctx context.Context, e *abi.Effect, res *schema.Resource, k objectKey, b *base, p *plan,
 	version, uid string) (abi.Outcome, error) {
-	keeps := s.w.seen.keepsPath(res.Resource)
+	keeps := s.keepsPath(res.Resource, k, e.Object)
 	if b.whole {
 		keeps = func(string) bool { return true } // the base is a live answer: it has all there is
 	}
@@ -153,7 +153,7 @@ func (s *Session) landedObject(ctx context.Context, e *abi.Effect, res *schema.R
 	if err != nil {
 		return nil
 	}
-	merged, changed, err := mergeOf(e)(res.Message, raw, seen, e.Object, s.w.seen.keepsPath(res.Resource))
+	merged, changed, err := mergeOf(e)(res.Message, raw, seen, e.Object, s.keepsPath(res.Resource, k, e.Object))
 	if err != nil || !changed {
 		return nil
 	}

@@ -24,7 +24,7 @@ type Keys struct {
 func (k *Keys) Token(account *corev1.ServiceAccount, secret *corev1.Secret) (string, error) {
 	key := k.Tokens()
 	if key == nil {
-		return "", errors.New("there is no key for service accounts' tokens")
+		return "", noKeyError("service accounts' tokens")
 	}
 	return key.Token(account, secret)
 }
@@ -53,7 +53,7 @@ func (k *Keys) Certificate(r *certificatesv1.CertificateSigningRequest, now time
 
 	authority := k.Of(r.Spec.SignerName)
 	if authority == nil {
-		return nil, noKeyError(r.Spec.SignerName)
+		return nil, noKeyError(fmt.Sprintf("the signer %q", r.Spec.SignerName))
 	}
 	request, err := ParseRequest(r.Spec.Request)
 	if err != nil {
@@ -70,12 +70,10 @@ func (k *Keys) Certificate(r *certificatesv1.CertificateSigningRequest, now time
 	return signed, nil
 }
 
-// noKeyError is that a signer has no key: others may sign for it.
+// noKeyError is what there is no key for: others may sign it.
 type noKeyError string
 
-func (e noKeyError) Error() string {
-	return fmt.Sprintf("there is no key for the signer %q", string(e))
-}
+func (e noKeyError) Error() string { return "there is no key for " + string(e) }
 
 // Reason is that of the failure that a plugin sees.
 func (noKeyError) Reason() string { return "NoSigningKey" }

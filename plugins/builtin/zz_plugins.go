@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/replicaset"
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
+	"github.com/windlass-dev/windlass/plugins/serviceaccounttoken"
 	"github.com/windlass-dev/windlass/plugins/servicecidr"
 	"github.com/windlass-dev/windlass/plugins/statefulset"
 	"github.com/windlass-dev/windlass/plugins/ttlafterfinished"
@@ -52,6 +53,7 @@ var Plugins = []Plugin{
 	{"replicaset", replicaset.Plugin},
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
+	{"serviceaccounttoken", serviceaccounttoken.Plugin},
 	{"servicecidr", servicecidr.Plugin},
 	{"statefulset", statefulset.Plugin},
 	{"ttlafterfinished", ttlafterfinished.Plugin},
