@@ -116,8 +116,7 @@ func subject(t *testing.T, signer string) *differential.Subject {
 
 // endReloading ends the queue of what reads the files anew, which the controller would run.
 func endReloading(reloader reflect.Value) {
-	queue := reloader.Elem().Elem().FieldByName("queue")
-	reflect.NewAt(queue.Type(), queue.Addr().UnsafePointer()).Elem().Interface().(interface{ ShutDown() }).ShutDown()
+	native.Exposed(reloader.Elem().Elem().FieldByName("queue")).(interface{ ShutDown() }).ShutDown()
 }
 
 const longest = 30 * 24 * time.Hour

@@ -29,7 +29,7 @@ const (
 var (
 	secrets = sdk.Select(corev1.Secrets, sdk.In("type", string(corev1.SecretTypeServiceAccountToken))).
 		Fields("metadata.annotations["+accountName+"]", "metadata.annotations["+accountUID+"]",
-			"data["+dataCA+"]", "data["+dataNamespace+"]")
+			"metadata.deletionTimestamp", "data["+dataCA+"]", "data["+dataNamespace+"]")
 	// filled is the key's Secret if it has a token.
 	filled = sdk.Select(corev1.Secrets, sdk.KeyNamespace(), sdk.KeyName("metadata.name"),
 		sdk.In("type", string(corev1.SecretTypeServiceAccountToken)), sdk.Exists("data["+dataToken+"]")).Named("filled").
@@ -92,13 +92,13 @@ func sync(c *sdk.Call) error {
 	return fill(c, secret, account)
 }
 
-// fill puts into a Secret what it lacks.
+// fill puts into a Secret what it lacks. One that is being deleted gets nothing more: nobody is to be given its token.
 func fill(c *sdk.Call, secret *corev1.Secret, account *corev1.ServiceAccount) error {
 	ca := rootCA.Get(c)
 	_, hasToken := filled.Get(c)
 	needsCA := ca != "" && string(secret.Data.Get(dataCA)) != ca
 	needsNamespace := len(secret.Data.Get(dataNamespace)) == 0
-	if hasToken && !needsCA && !needsNamespace {
+	if hasToken && !needsCA && !needsNamespace || secret.DeletionTimestamp != nil {
 		return nil
 	}
 
