@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -22,6 +23,7 @@ import (
 type freshness struct {
 	mu      sync.Mutex
 	next    map[scope]*sharedListing
+	latest  map[scope]*sharedListing // the last that began for a shared question, until none has wanted it for long
 	turns   map[scope]*turn
 	changed map[abi.Resource]chan struct{} // closed when the store moves
 }
@@ -32,12 +34,22 @@ type scope struct {
 	namespace string
 }
 
-// sharedListing is one listing, shared by all who asked before it began.
+// sharedListing is one listing, shared by all who asked before it began, and by those with a shared question that is
+// about nothing newer.
 type sharedListing struct {
 	apiserver.Listing
 	once sync.Once
 	err  error
+
+	// guarded by the freshness's mu
+	keys  abi.Resource // of the key view, and up to which version its cache was current when the list began
+	known string
+	shown string    // the version of the store that shows all that is listed; "": it doesn't yet
+	used  time.Time // last
 }
+
+// keptFor is for how long a listing is kept that no shared question has wanted.
+const keptFor = time.Minute
 
 // lister is a store that can tell what it holds; *cache.Store is one.
 type lister interface {
@@ -51,8 +63,9 @@ type turn struct {
 	users int // guarded by the freshness's mu
 }
 
-// waitForFresh waits until the cache of the view that is asked is not older than the question.
-func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
+// waitForFresh waits until the cache of the view that is asked is not older than the question. Of a shared question
+// about is the version of the key's object: the cache may be older, but not than the time when that came.
+func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask, about string) error {
 	if a.View < 0 || int(a.View) >= len(w.Controller.Views) {
 		return nil // the answer says so
 	}
@@ -74,14 +87,20 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 	awaited.Sent()
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
-	l := w.listing(ctx, scope{v.Resource, strings.Clone(a.Namespace)})
+	s := scope{v.Resource, strings.Clone(a.Namespace)}
+	l := w.listing(ctx, s, about, store)
 	if l.err != nil {
 		return fmt.Errorf("view %s: listing %s to see whether the cache is fresh: %w", v.Name, v.Resource, l.err)
 	}
 
 	for {
 		changed := w.news.watch(v.Resource)
-		if shows(store, a.Namespace, &l.Listing) {
+		version := store.Version()
+		if w.news.hasShown(l, version) {
+			return nil
+		}
+		if l.UIDs != nil && shows(store, a.Namespace, &l.Listing) {
+			w.news.noteShown(l, s, version)
 			return nil
 		}
 		select {
@@ -93,12 +112,18 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 	}
 }
 
-// listing returns a list that began after it was called.
-func (w *Writer) listing(ctx context.Context, s scope) *sharedListing {
+// listing returns a list that began after it was called, or after the cache of the keys had reached the version about.
+func (w *Writer) listing(ctx context.Context, s scope, about string, store Store) *sharedListing {
 	f := &w.news
 	f.mu.Lock()
+	if l := f.latest[s]; l != nil && w.covers(l, about) && (l.shown == "" || reached(store.Version(), l.shown)) {
+		l.used = time.Now()
+		f.mu.Unlock()
+		l.once.Do(func() {}) // it may be running
+		return l
+	}
 	if f.next == nil {
-		f.next, f.turns = map[scope]*sharedListing{}, map[scope]*turn{}
+		f.next, f.latest, f.turns = map[scope]*sharedListing{}, map[scope]*sharedListing{}, map[scope]*turn{}
 	}
 
 	l, t := f.next[s], f.turns[s]
@@ -119,6 +144,9 @@ func (w *Writer) listing(ctx context.Context, s scope) *sharedListing {
 		defer t.Unlock()
 		f.mu.Lock()
 		delete(f.next, s) // who asks from here on may ask for what this one doesn't see
+		if about != "" {
+			w.keep(l, s)
+		}
 		f.mu.Unlock()
 		// The list outlives the sync that began it, for the others' sake.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
@@ -128,10 +156,68 @@ func (w *Writer) listing(ctx context.Context, s scope) *sharedListing {
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if l.err != nil && f.latest[s] == l {
+		delete(f.latest, s)
+	}
 	if t.users--; t.users == 0 {
 		delete(f.turns, s)
 	}
 	return l
+}
+
+// keep has a listing that is about to begin do for shared questions, and forgets those that nobody has wanted for long.
+// The caller holds the lock.
+func (w *Writer) keep(l *sharedListing, s scope) {
+	f, now := &w.news, time.Now()
+	for of, other := range f.latest {
+		if now.Sub(other.used) > keptFor {
+			delete(f.latest, of)
+		}
+	}
+
+	l.keys, l.used = w.keyResource(), now
+	if store := w.watchedStore(l.keys); store != nil {
+		l.known = store.Version()
+	}
+	f.latest[s] = l
+}
+
+// covers reports whether a list began when the cache of the keys had reached the version. Of a cache that has gone back
+// since nothing is known.
+func (w *Writer) covers(l *sharedListing, version string) bool {
+	keys := w.watchedStore(l.keys)
+	return version != "" && l.keys == w.keyResource() && reached(l.known, version) &&
+		keys != nil && reached(keys.Version(), l.known)
+}
+
+// reached reports whether a version isn't older than another one.
+func reached(version, other string) bool {
+	c, err := resourceversion.CompareResourceVersion(version, other)
+	return err == nil && c >= 0
+}
+
+// keyResource is the resource of the objects that are the controller's keys.
+func (w *Writer) keyResource() abi.Resource {
+	return w.Controller.Views[w.Controller.Key.View].Resource
+}
+
+// hasShown reports whether a store of that version is known to show all that is listed: not any more if it has gone
+// back.
+func (f *freshness) hasShown(l *sharedListing, version string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return l.shown != "" && reached(version, l.shown)
+}
+
+// noteShown notes that a store of that version shows all that is listed. What it was is kept no longer than by those
+// who are about to see it themselves.
+func (f *freshness) noteShown(l *sharedListing, s scope, version string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l.shown = version
+	if f.latest[s] == l {
+		f.latest[s] = &sharedListing{keys: l.keys, known: l.known, shown: version, used: l.used}
+	}
 }
 
 // readListing reads all pages of a list, each as one of the controller's requests.
