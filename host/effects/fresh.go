@@ -22,9 +22,9 @@ import (
 // it has reached the newest object in it, and holds none that isn't in it any more.
 type freshness struct {
 	mu      sync.Mutex
-	next    map[scope]*sharedListing
-	latest  map[scope]*sharedListing // the last that began for a shared question, until none has wanted it for long
-	turns   map[scope]*turn
+	next    map[scope]*sharedListing // that wait for their turns: a scope is listed once at a time
+	running map[scope]*sharedListing
+	latest  map[scope]*sharedListing       // the last that began for a shared question, until none has wanted it for long
 	changed map[abi.Resource]chan struct{} // closed when the store moves
 }
 
@@ -38,8 +38,8 @@ type scope struct {
 // about nothing newer.
 type sharedListing struct {
 	apiserver.Listing
-	once sync.Once
 	err  error
+	done chan struct{} // closed when it is there, or isn't
 
 	// guarded by the freshness's mu
 	keys  abi.Resource // of the key view, and up to which version its cache was current when the list began
@@ -54,13 +54,6 @@ const keptFor = time.Minute
 // lister is a store that can tell what it holds; *cache.Store is one.
 type lister interface {
 	List() []*cache.Object
-}
-
-// turn lets one list of a scope run at a time. It is forgotten when nobody lists that scope any more: scopes are what
-// guests ask for, and there is no end of them.
-type turn struct {
-	sync.Mutex
-	users int // guarded by the freshness's mu
 }
 
 // waitForFresh waits until the cache of the view that is asked is not older than the question. Of a shared question
@@ -119,49 +112,45 @@ func (w *Writer) listing(ctx context.Context, s scope, about string, store Store
 	if l := f.latest[s]; l != nil && w.covers(l, about) && (l.shown == "" || reached(store.Version(), l.shown)) {
 		l.used = time.Now()
 		f.mu.Unlock()
-		l.once.Do(func() {}) // it may be running
+		<-l.done // it may be running
+		return l
+	}
+	if l := f.next[s]; l != nil {
+		f.mu.Unlock()
+		<-l.done
 		return l
 	}
 	if f.next == nil {
-		f.next, f.latest, f.turns = map[scope]*sharedListing{}, map[scope]*sharedListing{}, map[scope]*turn{}
+		f.next, f.running, f.latest = map[scope]*sharedListing{}, map[scope]*sharedListing{}, map[scope]*sharedListing{}
 	}
-
-	l, t := f.next[s], f.turns[s]
-	if l == nil {
-		l = &sharedListing{}
-		f.next[s] = l
-	}
-
-	if t == nil {
-		t = &turn{}
-		f.turns[s] = t
-	}
-	t.users++
+	l, before := &sharedListing{done: make(chan struct{})}, f.running[s]
+	f.next[s] = l
 	f.mu.Unlock()
 
-	l.once.Do(func() {
-		t.Lock() // while another list runs, more may join this one
-		defer t.Unlock()
-		f.mu.Lock()
-		delete(f.next, s) // who asks from here on may ask for what this one doesn't see
-		if about != "" {
-			w.keep(l, s)
-		}
-		f.mu.Unlock()
-		// The list outlives the sync that began it, for the others' sake.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
-		defer cancel()
-		l.err = w.readListing(ctx, &l.Listing, s)
-	})
-
+	if before != nil {
+		<-before.done // while it runs, more may join this one
+	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if l.err != nil && f.latest[s] == l {
-		delete(f.latest, s)
+	delete(f.next, s) // who asks from here on may ask for what this one doesn't see
+	f.running[s] = l
+	if about != "" {
+		w.keep(l, s)
 	}
-	if t.users--; t.users == 0 {
-		delete(f.turns, s)
-	}
+	f.mu.Unlock()
+
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.running, s)
+		if l.err != nil && f.latest[s] == l {
+			delete(f.latest, s)
+		}
+		close(l.done)
+	}()
+	// The list outlives the sync that began it, for the others' sake.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
+	defer cancel()
+	l.err = w.readListing(ctx, &l.Listing, s)
 	return l
 }
 
@@ -216,7 +205,7 @@ func (f *freshness) noteShown(l *sharedListing, s scope, version string) {
 	defer f.mu.Unlock()
 	l.shown = version
 	if f.latest[s] == l {
-		f.latest[s] = &sharedListing{keys: l.keys, known: l.known, shown: version, used: l.used}
+		f.latest[s] = &sharedListing{done: l.done, keys: l.keys, known: l.known, shown: version, used: l.used}
 	}
 }
 
