@@ -34,7 +34,6 @@ func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
 func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
 
 func subject() *differential.Subject {
-	pods := differential.Pods
 	return &differential.Subject{
 		Controller: "persistentvolumeclaim-protection-controller",
 		Plugin:     pvcprotection.Plugin,
@@ -46,39 +45,50 @@ func subject() *differential.Subject {
 				Controller: c, Process: func(ctx context.Context) bool { return take(c) && process(c, ctx) },
 			}, err
 		},
-		World: objects,
-		Deeds: []differential.Deed{
-			differential.Appear(func(r *world.Rand) runtime.Object { return claim(r, world.Of(r, names...), nil) }),
-			differential.Vary(claims, "another phase", func(r *world.Rand, c *corev1.PersistentVolumeClaim) { phase(r, c) }),
-			differential.Vary(claims, "other conditions", func(r *world.Rand, c *corev1.PersistentVolumeClaim) {
-				conditions(r, c)
-			}),
-			differential.Vary(claims, "other finalizers", func(r *world.Rand, c *corev1.PersistentVolumeClaim) {
-				finalizers(r, c)
-			}),
-			differential.Vary(claims, "other labels", func(r *world.Rand, c *corev1.PersistentVolumeClaim) {
-				c.Labels = r.Labels("web")
-			}),
-			differential.Vary(claims, "other owners", func(r *world.Rand, c *corev1.PersistentVolumeClaim) { owned(r, c, nil) }),
-			differential.Delete(claims),
-			differential.Delete(claims),
-			differential.Delete(claims),
-			differential.Vanish(claims),
-			differential.Appear(func(r *world.Rand) runtime.Object { return pod(r, world.Of(r, podNames...)) }),
-			differential.Appear(func(r *world.Rand) runtime.Object { return pod(r, world.Of(r, podNames...)) }),
-			differential.Vary(pods, "a node", func(_ *world.Rand, p *corev1.Pod) {
-				p.Spec.NodeName, p.Spec.SchedulingGates = "node-1", nil
-			}),
-			differential.Vary(pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { live(r, p) }),
-			differential.Vary(pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { live(r, p) }),
-			differential.Vary(pods, "the end", func(r *world.Rand, p *corev1.Pod) { end(r, p) }),
-			differential.Delete(pods),
-			differential.Vanish(pods),
-			differential.Vanish(pods),
-			differential.Vanish(pods),
-		},
+		World:  objects,
+		Deeds:  append(claimDeeds(), podDeeds()...),
 		Faults: []string{"update persistentvolumeclaims", "update persistentvolumeclaims/status"},
 		Gates:  []string{"PersistentVolumeClaimUnusedSinceTime"},
+	}
+}
+
+// claimDeeds are what others do to claims.
+func claimDeeds() []differential.Deed {
+	return []differential.Deed{
+		differential.Appear(func(r *world.Rand) runtime.Object { return claim(r, world.Of(r, names...), nil) }),
+		differential.Vary(claims, "another phase", func(r *world.Rand, c *corev1.PersistentVolumeClaim) { phase(r, c) }),
+		differential.Vary(claims, "other conditions", func(r *world.Rand, c *corev1.PersistentVolumeClaim) {
+			conditions(r, c)
+		}),
+		differential.Vary(claims, "other finalizers", func(r *world.Rand, c *corev1.PersistentVolumeClaim) {
+			finalizers(r, c)
+		}),
+		differential.Vary(claims, "other labels", func(r *world.Rand, c *corev1.PersistentVolumeClaim) {
+			c.Labels = r.Labels("web")
+		}),
+		differential.Vary(claims, "other owners", func(r *world.Rand, c *corev1.PersistentVolumeClaim) { owned(r, c, nil) }),
+		differential.Delete(claims),
+		differential.Delete(claims),
+		differential.Delete(claims),
+		differential.Vanish(claims),
+	}
+}
+
+// podDeeds are what others do to pods.
+func podDeeds() []differential.Deed {
+	return []differential.Deed{
+		differential.Appear(func(r *world.Rand) runtime.Object { return pod(r, world.Of(r, podNames...)) }),
+		differential.Appear(func(r *world.Rand) runtime.Object { return pod(r, world.Of(r, podNames...)) }),
+		differential.Vary(differential.Pods, "a node", func(_ *world.Rand, p *corev1.Pod) {
+			p.Spec.NodeName, p.Spec.SchedulingGates = "node-1", nil
+		}),
+		differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { live(r, p) }),
+		differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { live(r, p) }),
+		differential.Vary(differential.Pods, "the end", func(r *world.Rand, p *corev1.Pod) { end(r, p) }),
+		differential.Delete(differential.Pods),
+		differential.Vanish(differential.Pods),
+		differential.Vanish(differential.Pods),
+		differential.Vanish(differential.Pods),
 	}
 }
 

@@ -107,51 +107,69 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask, about string) err
 
 // listing returns a list that began after it was called, or after the cache of the keys had reached the version about.
 func (w *Writer) listing(ctx context.Context, s scope, about string, store Store) *sharedListing {
-	f := &w.news
-	f.mu.Lock()
-	if l := f.latest[s]; l != nil && w.covers(l, about) && (l.shown == "" || reached(store.Version(), l.shown)) {
-		l.used = time.Now()
-		f.mu.Unlock()
-		<-l.done // it may be running
-		return l
-	}
-	if l := f.next[s]; l != nil {
-		f.mu.Unlock()
+	l, mine, before := w.joinListing(s, about, store)
+	if !mine {
 		<-l.done
 		return l
 	}
-	if f.next == nil {
-		f.next, f.running, f.latest = map[scope]*sharedListing{}, map[scope]*sharedListing{}, map[scope]*sharedListing{}
-	}
-	l, before := &sharedListing{done: make(chan struct{})}, f.running[s]
-	f.next[s] = l
-	f.mu.Unlock()
 
 	if before != nil {
 		<-before.done // while it runs, more may join this one
 	}
-	f.mu.Lock()
-	delete(f.next, s) // who asks from here on may ask for what this one doesn't see
-	f.running[s] = l
-	if about != "" {
-		w.keep(l, s)
-	}
-	f.mu.Unlock()
-
-	defer func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.running, s)
-		if l.err != nil && f.latest[s] == l {
-			delete(f.latest, s)
-		}
-		close(l.done)
-	}()
+	w.beginListing(l, s, about != "")
+	defer w.news.end(l, s)
 	// The list outlives the sync that began it, for the others' sake.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
 	defer cancel()
 	l.err = w.readListing(ctx, &l.Listing, s)
 	return l
+}
+
+// joinListing returns a list that will do. One that is the caller's has yet to be made, once the one before it, if there
+// is any, is done.
+func (w *Writer) joinListing(s scope, about string, store Store) (l *sharedListing, mine bool,
+	before *sharedListing) {
+
+	f := &w.news
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.latest[s]; l != nil && w.covers(l, about) && (l.shown == "" || reached(store.Version(), l.shown)) {
+		l.used = time.Now()
+		return l, false, nil
+	}
+	if l := f.next[s]; l != nil {
+		return l, false, nil
+	}
+
+	if f.next == nil {
+		f.next, f.running, f.latest = map[scope]*sharedListing{}, map[scope]*sharedListing{}, map[scope]*sharedListing{}
+	}
+	l = &sharedListing{done: make(chan struct{})}
+	f.next[s] = l
+	return l, true, f.running[s]
+}
+
+// beginListing has a list begin: who asks from here on may ask for what it doesn't see. A shared one is kept.
+func (w *Writer) beginListing(l *sharedListing, s scope, shared bool) {
+	f := &w.news
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.next, s)
+	f.running[s] = l
+	if shared {
+		w.keep(l, s)
+	}
+}
+
+// end says that a list is there, or isn't.
+func (f *freshness) end(l *sharedListing, s scope) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.running, s)
+	if l.err != nil && f.latest[s] == l {
+		delete(f.latest, s)
+	}
+	close(l.done)
 }
 
 // keep has a listing that is about to begin do for shared questions, and forgets those that nobody has wanted for long.
