@@ -125,8 +125,8 @@ func (w *Writer) listing(ctx context.Context, s scope, about string, store Store
 	return l
 }
 
-// joinListing returns a list that will do. One that is the caller's has yet to be made, once the one before it, if there
-// is any, is done.
+// joinListing returns a list that will do. One that is the caller's has yet to be made, once the one before it is done,
+// if there is any.
 func (w *Writer) joinListing(s scope, about string, store Store) (l *sharedListing, mine bool,
 	before *sharedListing) {
 

@@ -27,8 +27,7 @@ var (
 		sdk.All(deleting, protected),
 		sdk.All(sdk.Not(deleting), sdk.Not(protected)),
 		sdk.All(sdk.Not(deleting), bound))).
-		Fields("metadata.deletionTimestamp", "metadata.finalizers", "metadata.ownerReferences.uid",
-			"metadata.ownerReferences.controller", "status.phase", "status.conditions").
+		Fields("metadata.deletionTimestamp", "metadata.finalizers", "status.phase", "status.conditions").
 		QuietOn(abi.QuietDelete, abi.QuietOwn)
 )
 
