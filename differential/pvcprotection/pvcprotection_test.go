@@ -2,6 +2,7 @@ package pvcprotection
 
 import (
 	"context"
+	"slices"
 	"testing"
 	_ "unsafe" // for go:linkname
 
@@ -14,6 +15,7 @@ import (
 	volumeutil "k8s.io/kubernetes/pkg/volume/util"
 
 	"github.com/windlass-dev/windlass/differential"
+	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/world"
 	"github.com/windlass-dev/windlass/plugins/pvcprotection"
@@ -29,7 +31,66 @@ func process(*upstream.Controller, context.Context) bool
 
 var claims = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
 
-func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
+// At rest upstream's controller meets no conflict with itself where it writes the condition and the finalizer in one
+// sync, a row of docs/differences.md.
+func TestAsUpstream(t *testing.T) {
+	s := subject()
+	s.AtRest = true
+	differential.Run(t, s)
+}
+
+// Where no claim that may have the condition lacks the finalizer each sync is the same.
+func TestSyncsAsUpstream(t *testing.T) {
+	s := subject()
+	s.Share = 4
+	s.World = func(r *world.Rand) []runtime.Object {
+		all := objects(r)
+		for _, o := range all {
+			if c, ok := o.(*corev1.PersistentVolumeClaim); ok {
+				protect(c)
+			}
+		}
+		return all
+	}
+	for i, deed := range s.Deeds {
+		s.Deeds[i] = func(r *world.Rand, c *api.Cluster) (string, error) {
+			what, err := deed(r, c)
+			if err != nil {
+				return what, err
+			}
+			return what, protectAll(c)
+		}
+	}
+	differential.Run(t, s)
+}
+
+func protectAll(c *api.Cluster) error {
+	all, err := c.List(claims)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		x := o.(*corev1.PersistentVolumeClaim)
+		if !protect(x) {
+			continue
+		}
+		err := c.Change(claims, x.Namespace, x.Name, func(o runtime.Object) { protect(o.(*corev1.PersistentVolumeClaim)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// protect gives a claim the finalizer that lacks it and may have the condition, and reports whether it did.
+func protect(c *corev1.PersistentVolumeClaim) bool {
+	const protecting = volumeutil.PVCProtectionFinalizer
+	if c.DeletionTimestamp != nil || c.Status.Phase != corev1.ClaimBound || slices.Contains(c.Finalizers, protecting) {
+		return false
+	}
+	c.Finalizers = append(c.Finalizers, protecting)
+	return true
+}
 
 func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
 
