@@ -82,7 +82,7 @@ func protectAll(c *api.Cluster) error {
 	return nil
 }
 
-// protect gives a claim the finalizer that lacks it and may have the condition, and reports whether it did.
+// protect adds the finalizer to a claim that lacks it and may have the condition, and reports whether it did.
 func protect(c *corev1.PersistentVolumeClaim) bool {
 	const protecting = volumeutil.PVCProtectionFinalizer
 	if c.DeletionTimestamp != nil || c.Status.Phase != corev1.ClaimBound || slices.Contains(c.Finalizers, protecting) {
