@@ -324,6 +324,9 @@ type Ask struct {
 	// Fresh demands that the cache is not older than the question.
 	Fresh bool
 	Count bool
+	// Shared, with Fresh, has a list do that began for another question, once the cache held the key's object as the sync
+	// sees it: what is asked may be older than the question, but not than what it is about.
+	Shared bool
 }
 
 // Wake names a key of a controller in the same module.

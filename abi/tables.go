@@ -63,7 +63,8 @@ var ask = table[Ask](
 	field(5, wire.Rep|wire.String, unsafe.Offsetof(Ask{}.Values), nil),
 	field(6, wire.Bytes, unsafe.Offsetof(Ask{}.Selector), nil),
 	field(7, wire.Bool, unsafe.Offsetof(Ask{}.Fresh), nil),
-	field(8, wire.Bool, unsafe.Offsetof(Ask{}.Count), nil))
+	field(8, wire.Bool, unsafe.Offsetof(Ask{}.Count), nil),
+	field(9, wire.Bool, unsafe.Offsetof(Ask{}.Shared), nil))
 
 var wake = table[Wake](
 	field(1, wire.Int32, unsafe.Offsetof(Wake{}.Controller), nil),

@@ -119,6 +119,9 @@ func version1Effects() []value {
 				Selector: []byte{}, Fresh: true, Count: true,
 			}}
 		})},
+		{name: "view-shared", message: of(EffectView, func(e *Effect) {
+			*e = Effect{Kind: EffectView, Ask: &Ask{View: 2, Namespace: "shop", Fresh: true, Shared: true}}
+		})},
 		{name: "group-in-sequence", message: nestedGroup(Sequence)},
 		{name: "group-with-a-slow-start", message: nestedGroup(SlowStart)},
 		{name: "group-in-parallel", message: nestedGroup(Parallel)},

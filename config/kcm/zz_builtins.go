@@ -65,6 +65,9 @@ var builtins = map[string]builtin{
 	}},
 	"persistentvolume-protection-controller":      {plugin: "protection", several: true},
 	"volumeattributesclass-protection-controller": {plugin: "protection", several: true},
+	"persistentvolumeclaim-protection-controller": {plugin: "pvcprotection", settings: map[string]string{
+		"PersistentVolumeClaimUnusedSinceTime": "Whether bound claims have the condition Unused, which says since when no pod uses them.",
+	}},
 	"replicaset-controller": {plugin: "replicaset", several: true, settings: map[string]string{
 		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
 		"DeploymentReplicaSetTerminatingReplicas": "Whether the status has terminatingReplicas.",

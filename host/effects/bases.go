@@ -69,6 +69,23 @@ func (s *bases) keyObject() (uid string, exists bool) {
 	return s.snapshot.KeyObject()
 }
 
+// keyVersion returns the resource version of the key's object as the sync saw it, "" where it saw none.
+func (s *bases) keyVersion(key abi.KeyRef) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshot == nil {
+		return ""
+	}
+	if _, exists := s.snapshot.KeyObject(); !exists {
+		return ""
+	}
+	o := s.snapshot.Find(s.controller.Views[s.controller.Key.View].Resource, key.Namespace, key.Name)
+	if o == nil {
+		return ""
+	}
+	return o.ResourceVersion
+}
+
 // find returns an object as the guest saw it.
 func (s *bases) find(k objectKey) *base {
 	s.mu.Lock()

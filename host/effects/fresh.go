@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -21,8 +22,9 @@ import (
 // it has reached the newest object in it, and holds none that isn't in it any more.
 type freshness struct {
 	mu      sync.Mutex
-	next    map[scope]*sharedListing
-	turns   map[scope]*turn
+	next    map[scope]*sharedListing // that wait for their turns: a scope is listed once at a time
+	running map[scope]*sharedListing
+	latest  map[scope]*sharedListing       // the last that began for a shared question, until none has wanted it for long
 	changed map[abi.Resource]chan struct{} // closed when the store moves
 }
 
@@ -32,27 +34,31 @@ type scope struct {
 	namespace string
 }
 
-// sharedListing is one listing, shared by all who asked before it began.
+// sharedListing is one listing, shared by all who asked before it began, and by those with a shared question that is
+// about nothing newer.
 type sharedListing struct {
 	apiserver.Listing
-	once sync.Once
 	err  error
+	done chan struct{} // closed when it is there, or isn't
+
+	// guarded by the freshness's mu
+	keys  abi.Resource // of the key view, and up to which version its cache was current when the list began
+	known string
+	shown string    // the version of the store that shows all that is listed; "": it doesn't yet
+	used  time.Time // last
 }
+
+// keptFor is for how long a listing is kept that no shared question has wanted.
+const keptFor = time.Minute
 
 // lister is a store that can tell what it holds; *cache.Store is one.
 type lister interface {
 	List() []*cache.Object
 }
 
-// turn lets one list of a scope run at a time. It is forgotten when nobody lists that scope any more: scopes are what
-// guests ask for, and there is no end of them.
-type turn struct {
-	sync.Mutex
-	users int // guarded by the freshness's mu
-}
-
-// waitForFresh waits until the cache of the view that is asked is not older than the question.
-func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
+// waitForFresh waits until the cache of the view that is asked is not older than the question. Of a shared question
+// about is the version of the key's object: the cache may be older, but not than the time when that came.
+func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask, about string) error {
 	if a.View < 0 || int(a.View) >= len(w.Controller.Views) {
 		return nil // the answer says so
 	}
@@ -74,14 +80,20 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 	awaited.Sent()
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
-	l := w.listing(ctx, scope{v.Resource, strings.Clone(a.Namespace)})
+	s := scope{v.Resource, strings.Clone(a.Namespace)}
+	l := w.listing(ctx, s, about, store)
 	if l.err != nil {
 		return fmt.Errorf("view %s: listing %s to see whether the cache is fresh: %w", v.Name, v.Resource, l.err)
 	}
 
 	for {
 		changed := w.news.watch(v.Resource)
-		if shows(store, a.Namespace, &l.Listing) {
+		version := store.Version()
+		if w.news.hasShown(l, version) {
+			return nil
+		}
+		if l.UIDs != nil && shows(store, a.Namespace, &l.Listing) {
+			w.news.noteShown(l, s, version)
 			return nil
 		}
 		select {
@@ -93,45 +105,126 @@ func (w *Writer) waitForFresh(ctx context.Context, a *abi.Ask) error {
 	}
 }
 
-// listing returns a list that began after it was called.
-func (w *Writer) listing(ctx context.Context, s scope) *sharedListing {
+// listing returns a list that began after it was called, or after the cache of the keys had reached the version about.
+func (w *Writer) listing(ctx context.Context, s scope, about string, store Store) *sharedListing {
+	l, mine, before := w.joinListing(s, about, store)
+	if !mine {
+		<-l.done
+		return l
+	}
+
+	if before != nil {
+		<-before.done // while it runs, more may join this one
+	}
+	w.beginListing(l, s, about != "")
+	defer w.news.end(l, s)
+	// The list outlives the sync that began it, for the others' sake.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
+	defer cancel()
+	l.err = w.readListing(ctx, &l.Listing, s)
+	return l
+}
+
+// joinListing returns a list that will do. One that is the caller's has yet to be made, once the one before it is done,
+// if there is any.
+func (w *Writer) joinListing(s scope, about string, store Store) (l *sharedListing, mine bool,
+	before *sharedListing) {
+
 	f := &w.news
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.latest[s]; l != nil && w.covers(l, about) && (l.shown == "" || reached(store.Version(), l.shown)) {
+		l.used = time.Now()
+		return l, false, nil
+	}
+	if l := f.next[s]; l != nil {
+		return l, false, nil
+	}
+
 	if f.next == nil {
-		f.next, f.turns = map[scope]*sharedListing{}, map[scope]*turn{}
+		f.next, f.running, f.latest = map[scope]*sharedListing{}, map[scope]*sharedListing{}, map[scope]*sharedListing{}
 	}
+	l = &sharedListing{done: make(chan struct{})}
+	f.next[s] = l
+	return l, true, f.running[s]
+}
 
-	l, t := f.next[s], f.turns[s]
-	if l == nil {
-		l = &sharedListing{}
-		f.next[s] = l
-	}
-
-	if t == nil {
-		t = &turn{}
-		f.turns[s] = t
-	}
-	t.users++
-	f.mu.Unlock()
-
-	l.once.Do(func() {
-		t.Lock() // while another list runs, more may join this one
-		defer t.Unlock()
-		f.mu.Lock()
-		delete(f.next, s) // who asks from here on may ask for what this one doesn't see
-		f.mu.Unlock()
-		// The list outlives the sync that began it, for the others' sake.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Timeout)
-		defer cancel()
-		l.err = w.readListing(ctx, &l.Listing, s)
-	})
-
+// beginListing has a list begin: who asks from here on may ask for what it doesn't see. A shared one is kept.
+func (w *Writer) beginListing(l *sharedListing, s scope, shared bool) {
+	f := &w.news
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if t.users--; t.users == 0 {
-		delete(f.turns, s)
+	delete(f.next, s)
+	f.running[s] = l
+	if shared {
+		w.keep(l, s)
 	}
-	return l
+}
+
+// end says that a list is there, or isn't.
+func (f *freshness) end(l *sharedListing, s scope) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.running, s)
+	if l.err != nil && f.latest[s] == l {
+		delete(f.latest, s)
+	}
+	close(l.done)
+}
+
+// keep has a listing that is about to begin do for shared questions, and forgets those that nobody has wanted for long.
+// The caller holds the lock.
+func (w *Writer) keep(l *sharedListing, s scope) {
+	f, now := &w.news, time.Now()
+	for of, other := range f.latest {
+		if now.Sub(other.used) > keptFor {
+			delete(f.latest, of)
+		}
+	}
+
+	l.keys, l.used = w.keyResource(), now
+	if store := w.watchedStore(l.keys); store != nil {
+		l.known = store.Version()
+	}
+	f.latest[s] = l
+}
+
+// covers reports whether a list began when the cache of the keys had reached the version. Of a cache that has gone back
+// since nothing is known.
+func (w *Writer) covers(l *sharedListing, version string) bool {
+	keys := w.watchedStore(l.keys)
+	return version != "" && l.keys == w.keyResource() && reached(l.known, version) &&
+		keys != nil && reached(keys.Version(), l.known)
+}
+
+// reached reports whether a version isn't older than another one.
+func reached(version, other string) bool {
+	c, err := resourceversion.CompareResourceVersion(version, other)
+	return err == nil && c >= 0
+}
+
+// keyResource is the resource of the objects that are the controller's keys.
+func (w *Writer) keyResource() abi.Resource {
+	return w.Controller.Views[w.Controller.Key.View].Resource
+}
+
+// hasShown reports whether a store of that version is known to show all that is listed: not any more if it has gone
+// back.
+func (f *freshness) hasShown(l *sharedListing, version string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return l.shown != "" && reached(version, l.shown)
+}
+
+// noteShown notes that a store of that version shows all that is listed. What it was is kept no longer than by those
+// who are about to see it themselves.
+func (f *freshness) noteShown(l *sharedListing, s scope, version string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l.shown = version
+	if f.latest[s] == l {
+		f.latest[s] = &sharedListing{done: l.done, keys: l.keys, known: l.known, shown: version, used: l.used}
+	}
 }
 
 // readListing reads all pages of a list, each as one of the controller's requests.

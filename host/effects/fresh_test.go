@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/discovery"
+	"github.com/windlass-dev/windlass/host/schema/schematest"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -196,7 +197,76 @@ func TestOnClusterFreshQuestionsAreForgotten(t *testing.T) {
 	f := &w.writer.news
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.turns) > 0 || len(f.next) > 0 {
-		t.Errorf("%d turns and %d lists are kept", len(f.turns), len(f.next))
+	if n := len(f.next) + len(f.running) + len(f.latest); n > 0 {
+		t.Errorf("%d lists are kept", n)
 	}
+}
+
+// keyed is the snapshot of a key with an object.
+type keyed struct{ snapshot }
+
+func (k keyed) KeyObject() (uid string, exists bool) { return string(k.snapshot[0].UID), true }
+
+// A shared question is answered by an earlier one's list, if that began after the cache held the key's object.
+func TestOnClusterSharedQuestionsNeedNoListEach(t *testing.T) {
+	secrets := abi.Resource{Version: "v1", Name: "secrets"}
+	w := newWorld(t, abi.Controller{Views: []abi.View{
+		{Name: "secrets", Resource: secrets}, {Name: "maps", Resource: configMaps, Lazy: true},
+	}}, func(o *Options) { o.Reader = o.Config })
+	maps, keys := &testStore{}, &testStore{}
+	w.stores[configMaps.String()], w.stores[secrets.String()] = maps, keys
+	a := w.configMap("a")
+	maps.set(a.ResourceVersion, a)
+	w.proxy.loseRequests(0, 0)
+
+	key := func(version string) *cache.Object {
+		return &cache.Object{Resource: schematest.Resource(t, secrets.String()), Namespace: w.ns, Name: "key", UID: "u",
+			ResourceVersion: version}
+	}
+	sent := 0
+	asks := func(what string, key *cache.Object, ask abi.Ask, lists int) {
+		t.Helper()
+		s := w.writer.Begin(abi.KeyRef{Namespace: w.ns, Name: "key"}, keyed{snapshot{key}})
+		defer s.End()
+		ask.View, ask.Namespace, ask.Fresh = 1, w.ns, true
+		o, err := s.Perform(t.Context(), []abi.Effect{{Kind: abi.EffectView, Ask: &ask}})
+		if err != nil || o[0].Code != abi.CodeOK {
+			t.Fatalf("%s: %v %v", what, o, err)
+		}
+		if n := w.proxy.requests(); n-sent != lists {
+			t.Errorf("%s: %d lists, should be %d", what, n-sent, lists)
+		}
+		sent = w.proxy.requests()
+	}
+
+	shared := abi.Ask{Shared: true}
+	keys.set("100")
+	asks("the first one", key("90"), shared, 1)
+	for range 3 {
+		asks("about what was known when it began", key("100"), shared, 0)
+	}
+	asks("one that isn't shared", key("90"), abi.Ask{}, 1)
+
+	keys.set("200")
+	asks("about what has come since", key("101"), shared, 1)
+	asks("about what has come before", key("101"), shared, 0)
+	asks("about what the cache shows ahead of its version", key("201"), shared, 1)
+	asks("the same again", key("201"), shared, 1)
+
+	keys.set("300")
+	asks("it has reached it", key("201"), shared, 1)
+	keys.set("250")
+	asks("the cache of the keys has gone back", key("201"), shared, 1)
+	asks("that was seen", key("201"), shared, 0)
+
+	b := w.configMap("b")
+	sent = w.proxy.requests()
+	keys.set("400")
+	maps.set(b.ResourceVersion, a, b)
+	asks("with another object", key("400"), shared, 1)
+	if err := w.kube.CoreV1().ConfigMaps(w.ns).Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	maps.set(a.ResourceVersion, a)
+	asks("the cache has gone back", key("400"), shared, 1)
 }

@@ -126,7 +126,11 @@ func (s *Session) mayAsk(e *abi.Effect, res *schema.Resource) error {
 // ask delivers a lazy view, which is as new as the question where that demands it.
 func (s *Session) ask(ctx context.Context, a *abi.Ask) (abi.ViewData, error) {
 	if a.Fresh {
-		if err := s.w.waitForFresh(ctx, a); err != nil {
+		about := ""
+		if a.Shared {
+			about = s.bases.keyVersion(s.key)
+		}
+		if err := s.w.waitForFresh(ctx, a, about); err != nil {
 			return abi.ViewData{}, err
 		}
 	}

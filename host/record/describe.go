@@ -180,6 +180,9 @@ func describeAsk(a *abi.Ask) string {
 	if a.Fresh {
 		s += " fresh"
 	}
+	if a.Shared {
+		s += " shared"
+	}
 	if a.Count {
 		s += " count"
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/namespace"
 	"github.com/windlass-dev/windlass/plugins/podgc"
 	"github.com/windlass-dev/windlass/plugins/protection"
+	"github.com/windlass-dev/windlass/plugins/pvcprotection"
 	"github.com/windlass-dev/windlass/plugins/replicaset"
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
@@ -50,6 +51,7 @@ var Plugins = []Plugin{
 	{"namespace", namespace.Plugin},
 	{"podgc", podgc.Plugin},
 	{"protection", protection.Plugin},
+	{"pvcprotection", pvcprotection.Plugin},
 	{"replicaset", replicaset.Plugin},
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
