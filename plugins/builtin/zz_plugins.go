@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/csrapproving"
 	"github.com/windlass-dev/windlass/plugins/daemonset"
 	"github.com/windlass-dev/windlass/plugins/deployment"
+	"github.com/windlass-dev/windlass/plugins/disruption"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
 	"github.com/windlass-dev/windlass/plugins/endpointslice"
 	"github.com/windlass-dev/windlass/plugins/endpointslicemirroring"
@@ -35,6 +36,7 @@ var Plugins = []Plugin{
 	{"csrapproving", csrapproving.Plugin},
 	{"daemonset", daemonset.Plugin},
 	{"deployment", deployment.Plugin},
+	{"disruption", disruption.Plugin},
 	{"endpoints", endpoints.Plugin},
 	{"endpointslice", endpointslice.Plugin},
 	{"endpointslicemirroring", endpointslicemirroring.Plugin},
