@@ -94,11 +94,11 @@ func sync(c *sdk.Call) error {
 
 	r := &run{c: c, budget: budget, pods: pods.List(c)}
 	r.tellOfRivals()
-	if err := r.reconcile(); err != nil {
+	err := r.reconcile()
+	if err != nil && !sdk.Failed(err, sdk.Conflict) {
 		r.failSafe(err)
-		return err
 	}
-	return nil
+	return err
 }
 
 // reconcile computes the budget's status.
@@ -124,7 +124,9 @@ func (r *run) reconcile() error {
 	}
 
 	disrupted, recheck := r.disruptedPods()
-	r.writeStatus(want, disrupted)
+	if err := r.writeStatus(want, disrupted); err != nil {
+		return err
+	}
 	if recheck != nil {
 		return r.c.After(recheck.Sub(r.c.Now()) + 1) // when it is over
 	}

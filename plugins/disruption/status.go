@@ -13,7 +13,7 @@ import (
 
 // writeStatus writes the status, if it isn't up to date. Where no pods are expected none may be disrupted: the budget's
 // first ones may just have come.
-func (r *run) writeStatus(want expectation, disrupted disruptions) {
+func (r *run) writeStatus(want expectation, disrupted disruptions) error {
 	was := &r.budget.Status
 	now := policyv1.PodDisruptionBudgetStatus{
 		CurrentHealthy:     r.countHealthy(disrupted),
@@ -35,9 +35,9 @@ func (r *run) writeStatus(want expectation, disrupted disruptions) {
 	}
 	if c := conditions.Find(was.Conditions, said.Type); c != nil && c.Status == said.Status && c.Reason == said.Reason &&
 		hasNumbers(was, &now) && wire.EqualMaps(was.DisruptedPods, now.DisruptedPods) {
-		return
+		return nil
 	}
-	r.update(now, said)
+	return r.c.Do(r.update(now, said))
 }
 
 // hasNumbers reports whether all numbers of two statuses are the same.
@@ -51,17 +51,17 @@ func hasNumbers(a, b *policyv1.PodDisruptionBudgetStatus) bool {
 func (r *run) failSafe(err error) {
 	now := r.budget.Status
 	now.DisruptionsAllowed = 0
-	r.update(now, metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
-		Reason: policyv1.SyncFailedReason, Message: err.Error(), ObservedGeneration: now.ObservedGeneration})
+	r.c.Add(r.update(now, metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
+		Reason: policyv1.SyncFailedReason, Message: err.Error(), ObservedGeneration: now.ObservedGeneration}))
 }
 
-// update writes a status with a condition in it.
-func (r *run) update(status policyv1.PodDisruptionBudgetStatus, said metav1.Condition) {
+// update is the write of a status with a condition in it.
+func (r *run) update(status policyv1.PodDisruptionBudgetStatus, said metav1.Condition) sdk.Effect {
 	status.Conditions = slices.Clone(status.Conditions)
 	conditions.Set(&status.Conditions, said, r.c.Now())
 	b := sdk.Copy(r.budget)
 	b.Status = status
-	r.c.Add(sdk.UpdateStatus(b))
+	return sdk.UpdateStatus(b)
 }
 
 // formatSelector is a selector as upstream's messages have it.
