@@ -11,16 +11,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	policyinformers "k8s.io/client-go/informers/policy/v1"
-	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/scale"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	upstream "k8s.io/kubernetes/pkg/controller/disruption"
 
@@ -47,7 +45,11 @@ var (
 
 func TestAsUpstream(t *testing.T) { differential.Run(t, subject()) }
 
-func TestWakesAsUpstream(t *testing.T) { differential.Wakes(t, subject()) }
+func TestWakesAsUpstream(t *testing.T) {
+	s := subject()
+	s.Native = made
+	differential.Wakes(t, s)
+}
 
 func TestStalePodsAsUpstream(t *testing.T) { differential.Run(t, stalePods()) }
 
@@ -57,7 +59,7 @@ func subject() *differential.Subject {
 	return &differential.Subject{
 		Controller: "disruption-controller",
 		Plugin:     disruption.Plugin,
-		Native:     made,
+		Native:     alike,
 		World:      objects,
 		Steps:      8,
 		Deeds: append([]differential.Deed{
@@ -120,6 +122,7 @@ func stalePods() *differential.Subject {
 			return all
 		},
 		Share: 2,
+		Steps: 8,
 		Deeds: append([]differential.Deed{
 			wait, wait,
 			differential.Vary(differential.Pods, "another target", func(r *world.Rand, p *corev1.Pod) { target(r, p) }),
@@ -132,28 +135,37 @@ func stalePods() *differential.Subject {
 
 // made makes upstream's controller as its manager does.
 func made(e *native.Env) (*native.Made, error) {
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Client.Discovery()))
-	scales, err := scale.NewForConfig(e.Config, mapper, dynamic.LegacyAPIPathResolverFunc,
-		scale.NewDiscoveryScaleKindResolver(e.Client.Discovery()))
+	c, err := newUpstream(e, e.Informers.Core().V1().Pods(), e.Informers.Policy().V1().PodDisruptionBudgets())
 	if err != nil {
 		return nil, err
 	}
+	m := &native.Made{Controller: c, Process: func(ctx context.Context) bool { return process(c, ctx) }}
+	m.Place = func(at unsafe.Pointer, q *native.Queue[string]) { place(c, at, q) }
+	return m, nil
+}
 
-	f := e.Informers
-	w := &writer{budgets: e.Client.PolicyV1(), own: map[string]bool{}}
-	c := upstream.NewDisruptionController(e.Context, f.Core().V1().Pods(), unheard{f.Policy().V1().PodDisruptionBudgets(), w},
-		f.Core().V1().ReplicationControllers(), f.Apps().V1().ReplicaSets(), f.Apps().V1().Deployments(),
-		f.Apps().V1().StatefulSets(), e.Client, mapper, scales, e.Client.Discovery())
-	w.replace(c)
+// alike makes upstream's controller do what rows of docs/differences.md say of the plugin, so that all else can be
+// compared: it is woken as the plugin is (listener), and a sync that has failed is tried again, though it was written
+// that nothing is allowed.
+func alike(e *native.Env) (*native.Made, error) {
+	l := &listener{budgets: e.Client.PolicyV1(), own: map[string]bool{}}
+	c, err := newUpstream(e, heardPods{e.Informers.Core().V1().Pods(), l},
+		heardBudgets{e.Informers.Policy().V1().PodDisruptionBudgets(), l})
+	if err != nil {
+		return nil, err
+	}
+	l.lister = e.Informers.Policy().V1().PodDisruptionBudgets().Lister()
+	l.replaceWriter(c)
+
 	m := &native.Made{Controller: c}
 	m.Place = func(at unsafe.Pointer, q *native.Queue[string]) {
-		*(*workqueue.TypedRateLimitingInterface[string])(at) = q
-		place(c, q)
+		place(c, at, q)
+		l.queue = q
 		m.Process = func(ctx context.Context) bool {
-			w.failed = ""
+			l.failed = ""
 			more := process(c, ctx)
-			if w.failed != "" {
-				q.AddRateLimited(w.failed)
+			if l.failed != "" {
+				q.AddRateLimited(l.failed)
 			}
 			return more
 		}
@@ -161,69 +173,24 @@ func made(e *native.Env) (*native.Made, error) {
 	return m, nil
 }
 
-// writer writes statuses as upstream's controller does. It notes what two rows of docs/differences.md are about: which
-// budget's sync has failed, which upstream's controller takes for done when that is written, and tries again here; and
-// which versions are its own, which it is told of, and not here.
-type writer struct {
-	budgets policyclient.PodDisruptionBudgetsGetter
-	failed  string
-	own     map[string]bool
-}
-
-func (w *writer) write(ctx context.Context, b *policyv1.PodDisruptionBudget) error {
-	written, err := w.budgets.PodDisruptionBudgets(b.Namespace).UpdateStatus(ctx, b, metav1.UpdateOptions{})
+func newUpstream(e *native.Env, pods coreinformers.PodInformer, budgets policyinformers.PodDisruptionBudgetInformer) (
+	*upstream.DisruptionController, error) {
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(e.Client.Discovery()))
+	scales, err := scale.NewForConfig(e.Config, mapper, dynamic.LegacyAPIPathResolverFunc,
+		scale.NewDiscoveryScaleKindResolver(e.Client.Discovery()))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.own[written.ResourceVersion] = true
-	said := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
-	if said.Reason == policyv1.SyncFailedReason {
-		w.failed = b.Namespace + "/" + b.Name
-	}
-	return nil
+	f := e.Informers
+	return upstream.NewDisruptionController(e.Context, pods, budgets, f.Core().V1().ReplicationControllers(),
+		f.Apps().V1().ReplicaSets(), f.Apps().V1().Deployments(), f.Apps().V1().StatefulSets(), e.Client, mapper, scales,
+		e.Client.Discovery()), nil
 }
 
-// replace has a controller write with the writer.
-func (w *writer) replace(c *upstream.DisruptionController) {
-	f := reflect.ValueOf(c).Elem().FieldByName("getUpdater")
-	f = reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
-	write := reflect.ValueOf(w.write).Convert(f.Type().Out(0))
-	f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { return []reflect.Value{write} }))
-}
-
-// unheard tells nobody of what the writer has written.
-type unheard struct {
-	policyinformers.PodDisruptionBudgetInformer
-	w *writer
-}
-
-func (u unheard) Informer() cache.SharedIndexInformer {
-	return unheardInformer{u.PodDisruptionBudgetInformer.Informer(), u.w}
-}
-
-type unheardInformer struct {
-	cache.SharedIndexInformer
-	w *writer
-}
-
-func (i unheardInformer) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return i.SharedIndexInformer.AddEventHandler(unheardHandler{h, i.w})
-}
-
-type unheardHandler struct {
-	cache.ResourceEventHandler
-	w *writer
-}
-
-func (h unheardHandler) OnUpdate(old, now any) {
-	if !h.w.own[now.(*policyv1.PodDisruptionBudget).ResourceVersion] {
-		h.ResourceEventHandler.OnUpdate(old, now)
-	}
-}
-
-// place has the keys that are to be rechecked put into the queue at once when it is time: upstream's has a queue for
-// them, from which a worker of its own takes them.
-func place(c *upstream.DisruptionController, q *native.Queue[string]) {
+// place puts a queue into upstream's controller, and has the keys that are to be rechecked put into it when it is time:
+// upstream's has a queue for them, from which a worker of its own takes them.
+func place(c *upstream.DisruptionController, queue unsafe.Pointer, q *native.Queue[string]) {
+	*(*workqueue.TypedRateLimitingInterface[string])(queue) = q
 	f := reflect.ValueOf(c).Elem().FieldByName("recheckQueue")
 	at := (*workqueue.TypedDelayingInterface[string])(unsafe.Pointer(f.UnsafeAddr()))
 	(*at).ShutDown()
