@@ -165,7 +165,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	add(scalingV2, "horizontalpodautoscalers", "HorizontalPodAutoscaler", scaler,
 		map[string]rest.Storage{"status": scalerStatus}, e)
 	budget, budgetStatus, e := budgets.NewREST(o)
-	add(policyV1, "poddisruptionbudgets", "PodDisruptionBudget", budget, map[string]rest.Storage{"status": budgetStatus}, e)
+	add(policyV1, "poddisruptionbudgets", "PodDisruptionBudget", budget,
+		map[string]rest.Storage{"status": budgetStatus}, e)
 	class, e := classes.NewREST(o)
 	add(storageV1, "volumeattributesclasses", "VolumeAttributesClass", class, nil, e)
 	cidr, cidrStatus, e := cidrs.NewREST(o)

@@ -142,7 +142,7 @@ type heardBudgets struct {
 }
 
 func (h heardBudgets) Informer() cache.SharedIndexInformer {
-	return heardInformer{h.PodDisruptionBudgetInformer.Informer(), func(f cache.ResourceEventHandler) cache.ResourceEventHandler {
+	between := func(f cache.ResourceEventHandler) cache.ResourceEventHandler {
 		return cache.ResourceEventHandlerDetailedFuncs{
 			AddFunc: f.OnAdd,
 			UpdateFunc: func(old, now any) {
@@ -152,7 +152,8 @@ func (h heardBudgets) Informer() cache.SharedIndexInformer {
 			},
 			DeleteFunc: f.OnDelete,
 		}
-	}}
+	}
+	return heardInformer{h.PodDisruptionBudgetInformer.Informer(), between}
 }
 
 // heardInformer hands events to what between makes of a handler.

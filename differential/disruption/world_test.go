@@ -21,7 +21,8 @@ var names = []string{"web", "front", "all"}
 var podDeeds = []differential.Deed{
 	differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { live(r, p) }),
 	differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { live(r, p) }),
-	differential.Vary(differential.Pods, "other labels", func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
+	differential.Vary(differential.Pods, "other labels",
+		func(r *world.Rand, p *corev1.Pod) { p.Labels = r.Labels("web") }),
 	differential.Vary(differential.Pods, "another owner", func(r *world.Rand, p *corev1.Pod) { own(r, p) }),
 	differential.Vary(differential.Pods, "the end", func(r *world.Rand, p *corev1.Pod) { r.End(p) }),
 	differential.Delete(differential.Pods),
@@ -266,10 +267,12 @@ func selector(r *world.Rand) *metav1.LabelSelector {
 
 // unparsable is a selector that a server once admitted.
 func unparsable(r *world.Rand) *metav1.LabelSelector {
-	return world.Of(r,
-		&metav1.LabelSelector{MatchLabels: map[string]string{"app": "a b"}},
-		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}},
-		&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn}}})
+	if r.One(3) {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a b"}}
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "app", Operator: world.Of(r, "Near", metav1.LabelSelectorOpIn)},
+	}}
 }
 
 // status is anything that could be left of an earlier time.

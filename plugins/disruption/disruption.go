@@ -1,6 +1,6 @@
 // Package disruption says in a PodDisruptionBudget's status how many of its pods may be disrupted now.
 //
-// Healthy pods are those that are ready, aren't being deleted, and that nobody has been allowed to evict in the last two
+// Healthy pods are those that are ready, aren't being deleted, and that nobody was allowed to evict in the last two
 // minutes. How many there should be is a number, or a share of the scale of what controls the pods: of
 // ReplicationControllers, ReplicaSets, Deployments and StatefulSets, and of anything else that has a scale subresource.
 // A budget that can't be computed allows no disruption. A second queue takes back a pod's condition DisruptionTarget
@@ -38,7 +38,8 @@ var (
 		Quiet("metadata.labels", "status.conditions")
 	// Of a pod's conditions only whether it is ready wakes its budgets.
 	ready = sdk.Select(podKind, sdk.KeyNamespace(), sdk.SelectedBy(budgets, "spec.selector"),
-		sdk.Each("status.conditions", sdk.In("type", string(corev1.PodReady)), sdk.In("status", string(corev1.ConditionTrue)))).
+		sdk.Each("status.conditions", sdk.In("type", string(corev1.PodReady)),
+			sdk.In("status", string(corev1.ConditionTrue)))).
 		Named("ready pods").Counted(1 << 30)
 	// rivals are the namespace's budgets, of which another one may select the same pods.
 	rivals = sdk.Select(policyv1.PodDisruptionBudgets, sdk.KeyNamespace()).Named("rivals").Lazy().Quiet()
@@ -83,7 +84,7 @@ type run struct {
 	deployments []*deployment // nil: they weren't asked for
 }
 
-// sync writes what the budget allows. The write is of the version that was seen here: where an eviction has been allowed
+// sync writes what the budget allows. The write is of the version that was seen: where an eviction was allowed
 // meanwhile it fails, and all is computed anew.
 func sync(c *sdk.Call) error {
 	budget, ok := budgets.Get(c)
@@ -137,8 +138,8 @@ func (r *run) warn(reason, message string) {
 	r.c.Event(r.budget, corev1.EventTypeWarning, reason, message)
 }
 
-// disruptedPods returns those entries of pods that are about to go, and when the first of them is to be looked at again.
-// An entry ends when the pod is being deleted, or when it should have been long ago.
+// disruptedPods returns those entries of pods that are about to go, and when the first of them is to be looked at
+// again. An entry ends when the pod is being deleted, or when it should have been long ago.
 func (r *run) disruptedPods() (entries disruptions, recheck *metav1.Time) {
 	if len(r.budget.Status.DisruptedPods) == 0 {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/sdk/resource"
 )
 
-// What controls the budget's pods, looked at only where its scale counts. A change of it wakes nobody: pods will come or
-// go by it.
+// What controls the budget's pods, looked at only where its scale counts. A change of it wakes nobody: pods will come
+// or go by it.
 var (
 	controllers = sdk.Select(resource.Of[replicationController]{Info: replicationControllerInfo}, sdk.KeyNamespace(),
 		sdk.Join("metadata.uid", pods, "controller.uid")).
@@ -99,14 +99,15 @@ type controller struct {
 	replicas int32
 }
 
-// findController returns what a reference leads to: of a Deployment's ReplicaSet the Deployment. What isn't found in the
-// caches, and all else, is asked for its scale.
+// findController returns what a reference leads to: of a Deployment's ReplicaSet the Deployment. What isn't found in
+// the caches, and all else, is asked for its scale.
 func (r *run) findController(ref *metav1.OwnerReference) (*controller, error) {
 	switch {
 	case isOf(ref, "ReplicationController", ""):
 		if rc := find(controllers.List(r.c), ref); rc != nil {
 			return rc.Spec.of(rc.UID), nil
 		}
+
 	case isOf(ref, "ReplicaSet", "apps", "extensions"):
 		rs := find(sets.List(r.c), ref)
 		if rs == nil {
@@ -122,11 +123,13 @@ func (r *run) findController(ref *metav1.OwnerReference) (*controller, error) {
 		if d := find(r.listDeployments(), by); d != nil {
 			return d.Spec.of(d.UID), nil
 		}
+
 	case isOf(ref, "StatefulSet", "apps"):
 		if s := find(statefulSets.List(r.c), ref); s != nil {
 			return s.Spec.of(s.UID), nil
 		}
 	}
+
 	return r.readScale(ref)
 }
 

@@ -6,8 +6,8 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// targets are pods that are said to be about to be disrupted, and that nobody has deleted yet. A kubelet takes its time,
-// and of a pod that has ended it doesn't matter.
+// targets are pods that are said to be about to be disrupted, and that nobody has deleted yet. A kubelet takes its
+// time, and of a pod that has ended it doesn't matter.
 var targets = sdk.Select(targetKind,
 	sdk.Each("status.conditions", sdk.In("type", string(corev1.DisruptionTarget)),
 		sdk.In("status", string(corev1.ConditionTrue)), sdk.Not(sdk.In("reason", corev1.PodReasonTerminationByKubelet))),
