@@ -64,12 +64,11 @@ func (l *listener) heedsBudget(old, now *policyv1.PodDisruptionBudget) bool {
 		!equality.Semantic.DeepEqual(old.Spec, now.Spec) || !equality.Semantic.DeepEqual(old.Status, now.Status))
 }
 
-// heedsPod is the same of a pod.
-func (l *listener) heedsPod(old, now *corev1.Pod) bool {
+// heedsPod reports whether anybody looks at what has changed of a pod, beside which budgets select it.
+func heedsPod(old, now *corev1.Pod) bool {
 	return podutil.IsPodReady(old) != podutil.IsPodReady(now) ||
 		!old.DeletionTimestamp.Equal(now.DeletionTimestamp) ||
-		!equality.Semantic.DeepEqual(old.OwnerReferences, now.OwnerReferences) ||
-		!slices.Equal(l.of(old), l.of(now))
+		!equality.Semantic.DeepEqual(old.OwnerReferences, now.OwnerReferences)
 }
 
 // of are the budgets that select a pod.
@@ -87,13 +86,28 @@ func (l *listener) of(p *corev1.Pod) (keys []string) {
 	return keys
 }
 
-// wake wakes the budgets of a pod.
-func (l *listener) wake(p *corev1.Pod) {
-	for _, key := range l.of(p) {
+// wake wakes budgets.
+func (l *listener) wake(keys ...string) {
+	for _, key := range keys {
 		if l.queue != nil && !slices.Contains(l.queue.Woken, key) {
 			l.queue.Add(key)
 		}
 	}
+}
+
+// updated wakes the budgets of a pod that has changed: all where somebody looks at that, else those that have won or
+// lost it.
+func (l *listener) updated(f cache.ResourceEventHandler, old, now *corev1.Pod) {
+	before, after := l.of(old), l.of(now)
+	if heedsPod(old, now) {
+		f.OnUpdate(old, now)
+		l.wake(before...)
+		l.wake(after...)
+		return
+	}
+	l.wake(slices.DeleteFunc(slices.Concat(before, after), func(key string) bool {
+		return slices.Contains(before, key) && slices.Contains(after, key)
+	})...)
 }
 
 // heardPods are pods whose changes come by a listener, listed in the order of their names: which of several that can't
@@ -106,15 +120,9 @@ type heardPods struct {
 func (h heardPods) Informer() cache.SharedIndexInformer {
 	return heardInformer{h.PodInformer.Informer(), func(f cache.ResourceEventHandler) cache.ResourceEventHandler {
 		return cache.ResourceEventHandlerDetailedFuncs{
-			AddFunc: func(o any, initial bool) { f.OnAdd(o, initial); h.l.wake(o.(*corev1.Pod)) },
-			UpdateFunc: func(old, now any) {
-				if a, b := old.(*corev1.Pod), now.(*corev1.Pod); h.l.heedsPod(a, b) {
-					f.OnUpdate(old, now)
-					h.l.wake(a)
-					h.l.wake(b)
-				}
-			},
-			DeleteFunc: func(o any) { f.OnDelete(o); h.l.wake(o.(*corev1.Pod)) },
+			AddFunc:    func(o any, initial bool) { f.OnAdd(o, initial); h.l.wake(h.l.of(o.(*corev1.Pod))...) },
+			UpdateFunc: func(old, now any) { h.l.updated(f, old.(*corev1.Pod), now.(*corev1.Pod)) },
+			DeleteFunc: func(o any) { f.OnDelete(o); h.l.wake(h.l.of(o.(*corev1.Pod))...) },
 		}
 	}}
 }

@@ -233,7 +233,7 @@ func evict(r *world.Rand, c *api.Cluster) (string, error) {
 
 // wait lets time go on by about as much as what is waited for.
 func wait(r *world.Rand, _ *api.Cluster) (string, error) {
-	d := world.Of(r, 1, 30, 60, 119, 120, 121)
+	d := world.Of(r, 1, 30, 60, 110, 120, 121)
 	time.Sleep(time.Duration(d) * time.Second)
 	return fmt.Sprintf("%d s go by", d), nil
 }

@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -205,8 +206,9 @@ func target(r *world.Rand, p *corev1.Pod) {
 		Reason: world.Of(r, "EvictionByEvictionAPI", "PreemptionByScheduler", "DeletionByPodGC", "DeletionByTaintManager",
 			corev1.PodReasonTerminationByKubelet, ""),
 		Message: world.Of(r, "", "Eviction API: evicting"), ObservedGeneration: int64(r.IntN(3))}
-	if !r.One(8) {
-		t.LastTransitionTime = r.Ago(240)
+	if !r.One(8) { // none that is due in a moment: where caches are late such a key may have been due before it is seen
+		age := world.Of(r, 0, 30, 60, 100, 110, 120, 121, 150, 240)
+		t.LastTransitionTime = metav1.NewTime(r.Ago(0).Add(-time.Duration(age) * time.Second))
 	}
 	if r.One(6) {
 		t.LastProbeTime = r.Ago(240)
