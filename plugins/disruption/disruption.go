@@ -42,7 +42,8 @@ var (
 			sdk.In("status", string(corev1.ConditionTrue)))).
 		Named("ready pods").Counted(1 << 30)
 	// rivals are the namespace's budgets, of which another one may select the same pods.
-	rivals = sdk.Select(policyv1.PodDisruptionBudgets, sdk.KeyNamespace()).Named("rivals").Lazy().Quiet()
+	rivals = sdk.Select(resource.Of[rival]{Info: rivalInfo}, sdk.KeyNamespace()).Named("rivals").
+		Fields("spec.selector").Lazy().Quiet()
 )
 
 // Plugin is the disruption module (pkg/controller/disruption).

@@ -39,7 +39,7 @@ func (r *run) tellOfRivals() {
 func (r *run) tellOfRivalsOf(p *Pod) {
 	first, n := "", 0
 	for _, b := range rivals.List(r.c) {
-		if labels.Check(b.Spec.Selector) == nil && labels.Selects(b.Spec.Selector, p.Labels) {
+		if labels.Selects(b.Spec.Selector, p.Labels) && labels.Check(b.Spec.Selector) == nil {
 			if n++; n == 1 {
 				first = b.Name
 			}

@@ -55,6 +55,17 @@ type targetStatus struct{ Conditions []corev1.PodCondition }
 
 var targetKind = resource.Of[target]{Info: targetInfo}
 
+// rival is a budget of which only what it selects is read.
+//
+//narrow:resource policy/v1/poddisruptionbudgets PodDisruptionBudget namespaced
+type rival struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+	Spec rivalSpec
+}
+
+type rivalSpec struct{ Selector *metav1.LabelSelector }
+
 // scaled is what is read of the spec of whatever runs replicas.
 type scaled struct{ Replicas *int32 }
 

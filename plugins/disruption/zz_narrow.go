@@ -50,6 +50,18 @@ var replicationControllerTable = wire.Type{Size: unsafe.Sizeof(replicationContro
 	{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(replicationController{}.Spec), Elem: &scaledTable},
 }}
 
+// rivalSpecTable is how a rivalSpec lies on the wire and in memory.
+var rivalSpecTable = wire.Type{Size: unsafe.Sizeof(rivalSpec{}), New: wire.Grow[rivalSpec], Fields: []wire.Field{
+	{Num: 2, Kind: wire.Ptr | wire.Message, Offset: unsafe.Offsetof(rivalSpec{}.Selector), Elem: &metav1.LabelSelectorTable},
+}}
+
+// rivalTable is how a rival lies on the wire and in memory.
+var rivalTable = wire.Type{Size: unsafe.Sizeof(rival{}), New: wire.Grow[rival], Fields: []wire.Field{
+	{Kind: wire.Message, Offset: unsafe.Offsetof(rival{}.TypeMeta), Elem: &metav1.TypeMetaTable},
+	{Num: 1, Kind: wire.Message, Offset: unsafe.Offsetof(rival{}.ObjectMeta), Elem: &metav1.ObjectMetaTable},
+	{Num: 2, Kind: wire.Message, Offset: unsafe.Offsetof(rival{}.Spec), Elem: &rivalSpecTable},
+}}
+
 // scaledTable is how a scaled lies on the wire and in memory.
 var scaledTable = wire.Type{Size: unsafe.Sizeof(scaled{}), New: wire.Grow[scaled], Fields: []wire.Field{
 	{Num: 1, Kind: wire.Ptr | wire.Int32, Offset: unsafe.Offsetof(scaled{}.Replicas)},
@@ -93,6 +105,11 @@ var replicationControllerInfo = resource.Info{Version: "v1", Name: "replicationc
 
 // GetResource names the resource, and the form in which it is read.
 func (*replicationController) GetResource() *resource.Info { return &replicationControllerInfo }
+
+var rivalInfo = resource.Info{Group: "policy", Version: "v1", Name: "poddisruptionbudgets", Kind: "PodDisruptionBudget", Namespaced: true, Type: &rivalTable}
+
+// GetResource names the resource, and the form in which it is read.
+func (*rival) GetResource() *resource.Info { return &rivalInfo }
 
 var statefulSetInfo = resource.Info{Group: "apps", Version: "v1", Name: "statefulsets", Kind: "StatefulSet", Namespaced: true, Type: &statefulSetTable}
 
