@@ -60,6 +60,9 @@ func (s *Subject) lines(key string, before, c *api.Cluster, r native.Result, ali
 	}
 
 	events := slices.Clone(r.Events)
+	if s.Untold != nil {
+		events = slices.DeleteFunc(events, s.Untold)
+	}
 	for _, list := range [][]string{writes, events, loose} {
 		for i := range list {
 			list[i] = s.normal(list[i], names)

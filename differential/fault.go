@@ -89,8 +89,9 @@ func (f *fault) begin(s *Subject) func(*api.Request) error {
 			resource += "/" + r.Subresource
 		}
 		verb := r.Verb
-		if f.forever && verb == "patch" && f.verb == "update" || f.forever && verb == "update" && f.verb == "patch" {
-			verb = f.verb // a policy takes them for one
+		one := f.forever || r.Subresource == "status" // a policy takes them for one, and of a status all fail
+		if one && (verb == "patch" && f.verb == "update" || verb == "update" && f.verb == "patch") {
+			verb = f.verb
 		}
 		if verb != f.verb || resource != f.resource || s.empty(r, nil) {
 			return nil

@@ -83,6 +83,9 @@ func (s *Subject) left(x *restingSide, names map[string]string, unlike []api.Sto
 	if s.Events != nil {
 		events = s.Events(events)
 	}
+	if s.Untold != nil {
+		events = slices.DeleteFunc(events, s.Untold)
+	}
 	all = append(all, events...)
 	all = append(all, x.ends()...)
 	for i := range all {

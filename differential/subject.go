@@ -108,6 +108,10 @@ type Subject struct {
 	Renames func(created runtime.Object) map[string]string
 	Events  func([]string) []string
 
+	// Untold reports whether an event isn't compared, because one of the two tells it in syncs and the other where it is
+	// shown a change; nil: all are.
+	Untold func(event string) bool
+
 	// Gates are upstream's feature gates that are also tried the other way round, each by itself, as the plugin's
 	// setting of that name. One that is locked is unlocked by emulating the oldest version that can be.
 	Gates []string

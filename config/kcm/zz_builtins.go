@@ -31,6 +31,7 @@ var builtins = map[string]builtin{
 	"deployment-controller": {plugin: "deployment", settings: map[string]string{
 		"DeploymentReplicaSetTerminatingReplicas": "Whether the status has terminatingReplicas.",
 	}},
+	"disruption-controller": {plugin: "disruption"},
 	"endpoints-controller": {plugin: "endpoints", settings: map[string]string{
 		"endpoint-updates-batch-period": "How long changes of pods are collected before they are written.",
 	}},

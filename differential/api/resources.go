@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/discovery"
 	"k8s.io/kubernetes/pkg/apis/networking"
+	"k8s.io/kubernetes/pkg/apis/policy"
 	"k8s.io/kubernetes/pkg/apis/rbac"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	revisions "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
@@ -42,6 +43,7 @@ import (
 	slices "k8s.io/kubernetes/pkg/registry/discovery/endpointslice/storage"
 	addresses "k8s.io/kubernetes/pkg/registry/networking/ipaddress/storage"
 	cidrs "k8s.io/kubernetes/pkg/registry/networking/servicecidr/storage"
+	budgets "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/storage"
 	clusterroles "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
 	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 	"k8s.io/utils/clock"
@@ -68,6 +70,7 @@ var (
 	certsV1     = schema.GroupVersion{Group: "certificates.k8s.io", Version: "v1"}
 	discoveryV1 = schema.GroupVersion{Group: discovery.GroupName, Version: "v1"}
 	networkV1   = schema.GroupVersion{Group: networking.GroupName, Version: "v1"}
+	policyV1    = schema.GroupVersion{Group: policy.GroupName, Version: "v1"}
 	rbacV1      = schema.GroupVersion{Group: rbac.GroupName, Version: "v1"}
 	scalingV2   = schema.GroupVersion{Group: "autoscaling", Version: "v2"}
 	storageV1   = schema.GroupVersion{Group: storage.GroupName, Version: "v1"}
@@ -161,6 +164,9 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	scaler, scalerStatus, e := autoscalers.NewREST(o)
 	add(scalingV2, "horizontalpodautoscalers", "HorizontalPodAutoscaler", scaler,
 		map[string]rest.Storage{"status": scalerStatus}, e)
+	budget, budgetStatus, e := budgets.NewREST(o)
+	add(policyV1, "poddisruptionbudgets", "PodDisruptionBudget", budget,
+		map[string]rest.Storage{"status": budgetStatus}, e)
 	class, e := classes.NewREST(o)
 	add(storageV1, "volumeattributesclasses", "VolumeAttributesClass", class, nil, e)
 	cidr, cidrStatus, e := cidrs.NewREST(o)

@@ -32,6 +32,7 @@ var packages = map[string][]string{
 	"cronjob-controller":                             {"cronjob"},
 	"daemonset-controller":                           {"daemon"},
 	"deployment-controller":                          {"deployment"},
+	"disruption-controller":                          {"disruption"},
 	"endpoints-controller":                           {"endpoint"},
 	"endpointslice-controller":                       {"endpointslice"},
 	"endpointslice-mirroring-controller":             {"endpointslicemirroring"},

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/csrsigning"
 	"github.com/windlass-dev/windlass/plugins/daemonset"
 	"github.com/windlass-dev/windlass/plugins/deployment"
+	"github.com/windlass-dev/windlass/plugins/disruption"
 	"github.com/windlass-dev/windlass/plugins/endpoints"
 	"github.com/windlass-dev/windlass/plugins/endpointslice"
 	"github.com/windlass-dev/windlass/plugins/endpointslicemirroring"
@@ -41,6 +42,7 @@ var Plugins = []Plugin{
 	{"csrsigning", csrsigning.Plugin},
 	{"daemonset", daemonset.Plugin},
 	{"deployment", deployment.Plugin},
+	{"disruption", disruption.Plugin},
 	{"endpoints", endpoints.Plugin},
 	{"endpointslice", endpointslice.Plugin},
 	{"endpointslicemirroring", endpointslicemirroring.Plugin},

@@ -22,6 +22,7 @@ func objects(size int) map[string][]string {
 		"csrapproving":            requests(many),
 		"daemonset":               {workload("DaemonSet", "wide", tolerations(many), ""), large("DaemonSet", "")},
 		"deployment":              deployments(many),
+		"disruption":              budgets(many),
 		"endpoints":               {service("many-ports", many), service("many-labels", 1)},
 		"endpointslice":           {service("more-ports", many)},
 		"endpointslicemirroring":  subsets(many),
@@ -185,6 +186,26 @@ func autoscalers(many int) (all []string) {
 			"9223372036854775807"))
 	}
 	return all
+}
+
+// budgets are of all pods, of which some belong to what can be in no path, and one of a long selector.
+func budgets(many int) (all []string) {
+	for i, owner := range []string{
+		"apiVersion: apps/v1, kind: x y, name: z", `apiVersion: apps/v1, kind: Deployment, name: "a?b#c"`,
+		"apiVersion: v1, kind: Namespace, name: default", `apiVersion: apps/v1, kind: StatefulSet, name: ".."`,
+	} {
+		name := fmt.Sprint("owned-", i)
+		all = append(all, `{apiVersion: v1, kind: Pod, metadata: {name: `+name+`, labels: {owned: `+name+`}, `+
+			`ownerReferences: [{`+owner+`, uid: u, controller: true}]}, spec: {`+unschedulable+containers+`}}`,
+			budget(name, "matchLabels: {owned: "+name+"}"))
+	}
+	return append(all, budget("all", ""),
+		budget("long", "matchExpressions: [{key: owned, operator: In, values: ["+list(many, "v#")+"]}]"))
+}
+
+func budget(name, selector string) string {
+	return `{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: ` + name + `}, ` +
+		`spec: {maxUnavailable: 99%, selector: {` + selector + `}}}`
 }
 
 func autoscaler(name, target, value string) string {

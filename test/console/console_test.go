@@ -26,7 +26,7 @@ func TestConsole(t *testing.T) {
 	x := newTab(t)
 	x.runSteps("the console", chromedp.Navigate(w.openConsole(t)))
 	x.awaitText("the controllers run", "#controllers", "deployment-controller", "replicaset-controller", "Running")
-	x.awaitText("what doesn't run, and why", "#absent", "disruption-controller", "isn't built yet", "namespace-controller",
+	x.awaitText("what doesn't run, and why", "#absent", "device-taint-eviction-controller", "isn't built yet", "namespace-controller",
 		"Disabled", "is off unless --controllers names it", "2 v1/nodes")
 	x.awaitText("it is live", "header", "live", fmt.Sprint(w.host.PID))
 	if at := evaluate[string](x, "location.href"); strings.Contains(at, "once") {

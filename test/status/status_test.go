@@ -85,7 +85,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p := windlass.Spawn(t, c, "*", "-job", "-ttl-controller")
+	p := windlass.Spawn(t, c, "*", "-job", "-disruption", "-ttl-controller")
 	p.AwaitReady(t)
 
 	states := map[string]string{}
@@ -108,7 +108,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		"token-cleaner-controller":                  "Disabled is off unless --controllers names it",
 		"selinux-warning-controller":                "Disabled is off unless --controllers names it, and isn't built yet",
 		"ttl-controller":                            "Disabled is turned off by --controllers, and isn't built yet",
-		"disruption-controller":                     "NotBuilt isn't built yet: 3 policy/v1/poddisruptionbudgets",
+		"disruption-controller":                     "Disabled is turned off by --controllers: 3 policy/v1/poddisruptionbudgets",
 		"persistentvolume-binder-controller":        "NotBuilt isn't built yet: 1 v1/persistentvolumeclaims",
 		"persistentvolume-attach-detach-controller": "NotBuilt isn't built yet",
 	} {
@@ -120,7 +120,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	said := runAgainst(t, c, p, "status")
 	for _, want := range []string{
 		"not running    ", " not built yet, ", " disabled; windlass get controllers --server ", " lists them\n",
-		"NOTE     disruption-controller: isn't built yet: no controller here handles 3 poddisruptionbudgets.policy\n",
+		"NOTE     disruption-controller: is turned off by --controllers: no controller here handles 3 poddisruptionbudgets.policy\n",
 		"NOTE     persistentvolume-binder-controller, persistentvolumeclaim-protection-controller: don't run: no " +
 			"controller here handles 1 persistentvolumeclaims\n",
 	} {
