@@ -235,7 +235,8 @@ type SignKind int32
 const (
 	// SignCertificate is the certificate of an approved CertificateSigningRequest, by the signer that the request names.
 	// The host checks the signer's rules; one that the request breaks is a failure with the reason
-	// SignerValidationFailure, and a signer without a key one with the reason NoSigningKey. It belongs into the request's status.
+	// SignerValidationFailure, and a signer without a key one with the reason NoSigningKey. It belongs into the
+	// request's status.
 	SignCertificate SignKind = 1
 	// SignToken is the token of a Secret for the service account that the Secret names. It belongs into the Secret's data,
 	// as token.

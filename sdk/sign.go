@@ -19,9 +19,9 @@ func (c *Call) SignToken(secret Object) ([]byte, error) {
 	return all[0].Object.Data, err
 }
 
-// SignBootstrap has the config map kube-public/cluster-info signed with each of the bootstrap tokens, which are named by
-// their Secrets in kube-system. What it returns for each stands for the signature, where an Update of the same sync has
-// it in the config map's data, as jws-kubeconfig-ID. A signature that the config map has already is returned as it is.
+// SignBootstrap has the config map kube-public/cluster-info signed with each of the bootstrap tokens, which are named
+// by their Secrets in kube-system. What it returns for each stands for the signature, where an Update of the same sync
+// has it in the config map's data, as jws-kubeconfig-ID. One that the config map has already is returned as it is.
 func (c *Call) SignBootstrap(info Object, tokens ...string) ([]string, error) {
 	var what []abi.Sign
 	for _, t := range tokens {

@@ -60,7 +60,10 @@ func subject() *differential.Subject {
 			differential.Vary(secrets, "other data", func(r *world.Rand, s *corev1.Secret) { fill(r, s) }),
 			differential.Vary(secrets, "other labels", func(r *world.Rand, s *corev1.Secret) { s.Labels = r.Labels("web") }),
 			differential.Vary(configMaps, "other data", func(r *world.Rand, m *corev1.ConfigMap) { inform(r, m) }),
-			differential.Vary(configMaps, "other labels", func(r *world.Rand, m *corev1.ConfigMap) { m.Labels = r.Labels("web") }),
+			differential.Vary(configMaps, "other labels", func(r *world.Rand,
+				m *corev1.ConfigMap) {
+				m.Labels = r.Labels("web")
+			}),
 			differential.Delete(secrets),
 			differential.Vanish(secrets),
 			differential.Vanish(configMaps),

@@ -77,6 +77,7 @@ func TestWakesAsUpstream(t *testing.T) {
 func subject(t *testing.T, signer string) *differential.Subject {
 	t.Helper()
 	pair, keys := authorityOf(t, signer)
+
 	return &differential.Subject{
 		Controller: "certificatesigningrequest-signing-controller",
 		Plugin:     csrsigning.Plugin,
@@ -212,6 +213,7 @@ func asked(r *world.Rand, signer string) []byte {
 	if signer == certificatesv1.KubeletServingSignerName && !r.One(10) {
 		t.DNSNames = []string{"n1"}
 	}
+
 	switch r.IntN(20) {
 	case 0:
 		t.Subject.Organization = world.Of(r, nil, []string{"system:masters"}, []string{"system:nodes", "more"},

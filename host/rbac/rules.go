@@ -85,8 +85,8 @@ func resourceName(resource, subresource string) string {
 	return resource + "/" + subresource
 }
 
-// rolesKnow returns those of the verbs that the API server asks roles for: whether something is signed for a plugin with
-// a token or with the key of tokens is a matter of the grant alone.
+// rolesKnow returns those of the verbs that the API server asks roles for: whether something is signed for a plugin
+// with a token or with the key of tokens is a matter of the grant alone.
 func rolesKnow(w abi.Write) []string {
 	if w.Resource.Name == "signers" {
 		return w.Verbs

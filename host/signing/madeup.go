@@ -16,8 +16,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// MadeUp signs with keys that were made up, and that nobody trusts: for simulations, in which what is signed twice comes
-// out the same.
+// MadeUp signs with keys that were made up, and that nobody trusts: for simulations, in which what is signed twice
+// comes out the same.
 type MadeUp struct {
 	keys *Keys
 	mu   sync.Mutex
@@ -49,7 +49,8 @@ func (m *MadeUp) Token(account *corev1.ServiceAccount, secret *corev1.Secret) (s
 }
 
 // Bootstrap is [Bootstrap].
-func (m *MadeUp) Bootstrap(info *corev1.ConfigMap, token *corev1.Secret, now time.Time) (key, signature string, _ error) {
+func (m *MadeUp) Bootstrap(info *corev1.ConfigMap, token *corev1.Secret, now time.Time) (key, signature string,
+	_ error) {
 	return Bootstrap(info, token, now)
 }
 

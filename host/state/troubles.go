@@ -98,6 +98,7 @@ func (s *Status) misconfigured() (all []Trouble) {
 		all = append(all, trouble(Bad, "configuration", "isn't applied, at least in part: "+s.Refused,
 			"Correct it: it is read again when the file changes, or at SIGHUP."))
 	}
+
 	for i := range s.SigningKeys {
 		all = append(all, s.SigningKeys[i].troubles(s.Process.Now)...)
 	}

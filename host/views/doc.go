@@ -46,8 +46,8 @@
 //
 // Conditions are brought into disjunctive normal form. Within one disjunct, conditions that name the same earlier view
 // hold for the same object of it, and the conditions in an Each hold for the same element of the list. Negation is for
-// constants alone. An empty string is no value: it neither exists nor joins; but an entry of a map of strings, such as a
-// label, exists though its value is empty.
+// constants alone. An empty string is no value: it neither exists nor joins; but an entry of a map of strings, such
+// as a label, exists though its value is empty.
 //
 // A guard's tests hold where an object of the named view satisfies them; a test that exists at an empty path asks
 // whether the view holds any object. While a guard doesn't hold, its view is empty and wakes nobody.

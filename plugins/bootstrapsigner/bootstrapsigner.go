@@ -103,8 +103,8 @@ func sync(c *sdk.Call) error {
 	return nil
 }
 
-// isForSigning reports whether a token is one to sign with: its Secret is named for it, it says that it is for that, and
-// it is still good. One whose end isn't a time isn't.
+// isForSigning reports whether a token is one to sign with: its Secret is named for it, it says that it is for that,
+// and it is still good. One whose end isn't a time isn't.
 func isForSigning(t *corev1.Secret, now time.Time) bool {
 	id, end := string(t.Data.Get(tokenID)), string(t.Data.Get(expiration))
 	if len(id) != 6 || strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") != "" || t.Name != namePrefix+id ||

@@ -146,7 +146,8 @@ func kubeletClient(t *testing.T, trusted *rest.Config, as kubernetes.Interface) 
 	key, request := newRequest(t)
 	private, err := keyutil.MarshalPrivateKeyToPEM(key)
 	mustSucceed(t, err)
-	name, uid, err := csr.RequestCertificate(as, request, "", certificatesv1.KubeAPIServerClientKubeletSignerName, nil,
+	name, uid, err := csr.RequestCertificateWithContext(t.Context(), as, request, "",
+		certificatesv1.KubeAPIServerClientKubeletSignerName, nil,
 		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}, key)
 	mustSucceed(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
@@ -178,7 +179,8 @@ func expectNode(t *testing.T, node kubernetes.Interface) {
 	if u := review.Status.UserInfo; u.Username != nodeUser || !slices.Contains(u.Groups, "system:nodes") {
 		t.Errorf("the API server takes the node for %+v", u)
 	}
-	_, err = node.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "worker-"}},
+	_, err = node.CoreV1().Nodes().Create(t.Context(),
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{GenerateName: "worker-"}},
 		metav1.CreateOptions{})
 	mustSucceed(t, err)
 }
@@ -187,7 +189,8 @@ func expectNode(t *testing.T, node kubernetes.Interface) {
 func awaitServing(t *testing.T, admin, node kubernetes.Interface) *x509.Certificate {
 	t.Helper()
 	key, request := newRequest(t, "worker.example.com")
-	name, uid, err := csr.RequestCertificate(node, request, "", certificatesv1.KubeletServingSignerName, nil,
+	name, uid, err := csr.RequestCertificateWithContext(t.Context(), node, request, "",
+		certificatesv1.KubeletServingSignerName, nil,
 		[]certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}, key)
 	mustSucceed(t, err)
 	requests := admin.CertificatesV1().CertificateSigningRequests()

@@ -170,7 +170,8 @@ func (k *Keyring) Token(account *corev1.ServiceAccount, secret *corev1.Secret) (
 }
 
 // Bootstrap is [signing.Bootstrap].
-func (k *Keyring) Bootstrap(info *corev1.ConfigMap, token *corev1.Secret, now time.Time) (key, signature string, _ error) {
+func (k *Keyring) Bootstrap(info *corev1.ConfigMap, token *corev1.Secret, now time.Time) (key, signature string,
+	_ error) {
 	return signing.Bootstrap(info, token, now)
 }
 

@@ -64,13 +64,14 @@ func issuer(t *testing.T, k *Keyring, signer string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := k.Certificate(&certificatesv1.CertificateSigningRequest{
+	r := &certificatesv1.CertificateSigningRequest{
 		Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: signer,
 			Request: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: asked}),
-			Usages:  []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}},
-		Status: certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{
-			{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue}}},
-	}, time.Now())
+			Usages:  []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}}}
+	r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue}}
+
+	signed, err := k.Certificate(r, time.Now())
 	if err != nil {
 		return err.Error()
 	}
