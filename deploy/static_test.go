@@ -24,7 +24,7 @@ func TestStaticPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := runPod(t, c, pod.Namespace, pod.Spec,
-		map[string]string{"/etc/kubernetes/controller-manager.conf": c.ManagerKubeconfig})
+		map[string]string{"/etc/kubernetes/controller-manager.conf": c.ManagerKubeconfig, "/etc/kubernetes/pki": c.Dir})
 	p.awaitReady(t)
 	p.confined(t)
 	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(),

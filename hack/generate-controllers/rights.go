@@ -54,13 +54,15 @@ func generateRights() (string, error) {
 func pluginRights(b *strings.Builder, p builtin.Plugin) error {
 	var switches []controller
 	var all []abi.Controller
-	var accounts []string
+	accounts := []string{} // none: it writes as the manager itself
 	for _, c := range p.Controllers() {
 		if c.PartOf == "" { // a part is on when the whole is
 			switches = append(switches, controller{c.Name, c.Alias, c.Manifest.DisabledByDefault})
 		}
 		all = append(all, c.Manifest)
-		accounts = append(accounts, c.ServiceAccount)
+		if c.ServiceAccount != "" {
+			accounts = append(accounts, c.ServiceAccount)
+		}
 	}
 	slices.Sort(accounts)
 
