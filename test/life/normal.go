@@ -114,18 +114,21 @@ var (
 	// matter of chance with either manager: it makes the new set when the last old pod has gone, and when its
 	// status changes at that very moment, the update that would say so conflicts, and is not made again while no
 	// pod is there.
-	quoted = regexp.MustCompile(`"[^"]*-[^"]*"`)
-	pem    = regexp.MustCompile(`(?s)-----BEGIN .*-----END [A-Z ]+-----`)
+	quoted  = regexp.MustCompile(`"[^"]*-[^"]*"`)
+	pemText = regexp.MustCompile(`(?s)-----BEGIN .*-----END [A-Z ]+-----`)
 )
 
 func (n normal) normalText(s string) string {
+	if about := describeCredential(s); about != "" {
+		s = about
+	}
 	for _, h := range n.hashes {
 		s = strings.ReplaceAll(s, h[0], h[1])
 	}
 	s = random.ReplaceAllString(s, "$1-*")
 	s = uid.ReplaceAllString(s, "UID")
 	s = moment.ReplaceAllString(s, "TIME")
-	s = pem.ReplaceAllString(s, "PEM")
+	s = pemText.ReplaceAllString(s, "PEM")
 	switch {
 	case net.ParseIP(s) != nil:
 		return "IP"
