@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/signing/keyring"
 )
 
 func configCommand() *cobra.Command {
@@ -26,7 +27,7 @@ func validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate",
 		Short: "Check a configuration, and tell what of it waits for a restart",
-		Long: `Check a configuration as windlass run does with these flags and this file, without a cluster: its fields, and the plugins, controllers and settings that it names.
+		Long: `Check a configuration as windlass run does with these flags and this file, without a cluster: its fields, the plugins, controllers and settings that it names, and the files of the keys that it signs with.
 
 A running windlass applies a changed configuration by itself, but for some fields that it reads at its start only. Those that differ from the file of --running, which is the one that
 the running windlass has, are named; without --running, those that differ from the defaults.`,
@@ -48,7 +49,7 @@ the running windlass has, are named; without --running, those that differ from t
 				return err
 			}
 			names, _ := plugins.Controllers(found)
-			errs := []error{k.LeaderElection.CheckGroups(names, aliases)}
+			errs := []error{k.LeaderElection.CheckGroups(names, aliases), new(keyring.Keyring).Configure(k)}
 			for _, f := range found {
 				p := k.Plugin(f.Name)
 				_, _, err := plugins.Settings(f.Manifest, p.Settings)
