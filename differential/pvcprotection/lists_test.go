@@ -53,7 +53,7 @@ func newStage(t *testing.T, claims []*corev1.PersistentVolumeClaim, pods ...*cor
 	}
 
 	g := guesttest.Native(pvcprotection.Plugin)
-	s.host, err = plugin.Host(g, []int32{0}, &abi.Settings{Values: []string{"true"}}, s.cluster)
+	s.host, err = plugin.Host(g, []int32{0}, &abi.Settings{Values: []string{"true"}}, s.cluster, nil)
 	s.must(err)
 	s.show(true)
 	s.cluster.Latency = slow(5 * time.Millisecond)
