@@ -82,7 +82,10 @@ func sync(c *sdk.Call) error {
 		}
 	}
 	signatures, err := c.SignBootstrap(info, secrets...)
-	if err != nil {
+	switch {
+	case sdk.Failed(err, sdk.NotFound):
+		return nil // a token has gone, and its event comes
+	case err != nil:
 		return err
 	}
 

@@ -65,7 +65,7 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		loaded.ClientConnection, loaded.Serving = k.ClientConnection, k.Serving
+		loaded.ClientConnection, loaded.Serving, loaded.Signing = k.ClientConnection, k.Serving, k.Signing
 		loaded.ClientConnection.Kubeconfig = self
 		*k = *loaded
 	}})
