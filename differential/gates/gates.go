@@ -26,8 +26,10 @@ import (
 
 // packages are the folders of upstream's pkg/controller that a controller's code is in, beside files of all.
 var packages = map[string][]string{
+	"bootstrap-signer-controller":                    {"bootstrap"},
 	"certificatesigningrequest-approving-controller": {"certificates/approver"},
 	"certificatesigningrequest-cleaner-controller":   {"certificates/cleaner/cleaner.go"},
+	"certificatesigningrequest-signing-controller":   {"certificates/signer", "certificates/authority"},
 	"clusterrole-aggregation-controller":             {"clusterroleaggregation"},
 	"cronjob-controller":                             {"cronjob"},
 	"daemonset-controller":                           {"daemon"},
@@ -43,6 +45,7 @@ var packages = map[string][]string{
 	"legacy-serviceaccount-token-cleaner-controller": {"serviceaccount/legacy_serviceaccount_token_cleaner.go"},
 	"namespace-controller":                           {"namespace"},
 	"persistentvolume-protection-controller":         {"volume/pvprotection"},
+	"persistentvolumeclaim-protection-controller":    {"volume/pvcprotection"},
 	"pod-garbage-collector-controller":               {"podgc"},
 	"podcertificaterequest-cleaner-controller":       {"certificates/cleaner/pcrcleaner.go"},
 	"replicaset-controller":                          {"replicaset", "controller_utils.go"},
@@ -50,6 +53,7 @@ var packages = map[string][]string{
 	"root-ca-certificate-publisher-controller":       {"certificates/rootcacertpublisher"},
 	"service-cidr-controller":                        {"servicecidrs"},
 	"serviceaccount-controller":                      {"serviceaccount"},
+	"serviceaccount-token-controller":                {"serviceaccount"},
 	"statefulset-controller":                         {"statefulset"},
 	"token-cleaner-controller":                       {"bootstrap"},
 	"ttl-after-finished-controller":                  {"ttlafterfinished"},

@@ -122,8 +122,8 @@ func subject(t *testing.T) *differential.Subject {
 	}
 }
 
-// deleteSecret has somebody delete a Secret at once: one that finalizers keep gets nothing more here, as a row says, and
-// is filled by upstream's controller.
+// deleteSecret has somebody delete a Secret at once: one that finalizers keep gets nothing more here, as a row says,
+// and is filled by upstream's controller.
 func deleteSecret(r *world.Rand, c *api.Cluster) (string, error) {
 	all, err := c.List(secrets)
 	if err != nil || len(all) == 0 {
