@@ -228,7 +228,7 @@ func TestGatesOfAStage(t *testing.T) {
 		want map[string]string // of the job's and the autoscaler's plugin and the replicaset's
 	}{
 		{[]string{"--feature-gates=AllBeta=false,PodDeletionCost=true"}, map[string]string{
-			"PodDeletionCost": "true", "DeploymentReplicaSetTerminatingReplicas": "false", "HPAScaleToZero": "false",
+			"PersistentVolumeClaimUnusedSinceTime": "false", "PodDeletionCost": "true", "DeploymentReplicaSetTerminatingReplicas": "false", "HPAScaleToZero": "false",
 			"HPAGeneration":     "true",
 			"PodLevelResources": "false", "MutableSchedulingDirectivesForSuspendedJobs": "false",
 			"MaxUnavailableStatefulSet": "false", "StatefulSetSemanticRevisionComparison": "false",
