@@ -55,6 +55,9 @@ func (t Time) UnixNano() int64 { return t.Unix()*1e9 + int64(t.nanos) }
 // Nanosecond returns the nanoseconds within the second.
 func (t Time) Nanosecond() int { return int(t.nanos) }
 
+// Std returns t as one of package time's, which knows dates, in UTC.
+func (t Time) Std() time.Time { return time.Unix(t.Unix(), int64(t.nanos)).UTC() }
+
 // Before reports whether t is earlier than u.
 func (t Time) Before(u Time) bool {
 	return t.seconds < u.seconds || t.seconds == u.seconds && t.nanos < u.nanos

@@ -323,6 +323,61 @@ func TestOnClusterSignToken(t *testing.T) {
 	}
 }
 
+// What a guest doesn't see of an object it can't write, but for what was signed for it, in its place.
+func TestOnClusterSignUnseen(t *testing.T) {
+	c := signsRequests()
+	c.Views = append(c.Views, abi.View{Name: "secrets", Resource: allSecrets, Fields: []string{"type"}})
+	x := newSigned(t, c, nil)
+	if _, err := x.kube.CoreV1().ServiceAccounts(x.ns).Create(t.Context(), &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: "till"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := x.kube.CoreV1().Secrets(x.ns).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "token",
+		Annotations: map[string]string{corev1.ServiceAccountNameKey: "till"}}, Type: corev1.SecretTypeServiceAccountToken,
+		Data: map[string][]byte{"token": []byte("old"), "more": []byte("kept")}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s := x.beginSession(x.cachedObject("v1/secrets", "token"))
+	defer s.End()
+	named := abi.Effect{Resource: "v1/secrets", Namespace: x.ns, Name: "token", UID: string(made.UID),
+		Version: made.ResourceVersion}
+	write := func(data map[string][]byte) (abi.Outcome, error) {
+		e := named
+		e.Kind = abi.EffectUpdate
+		e.Object = schematest.Marshal(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: x.ns, Name: "token",
+			UID: made.UID, ResourceVersion: made.ResourceVersion}, Type: made.Type, Data: data})
+		all, err := s.Perform(t.Context(), []abi.Effect{e})
+		if err != nil {
+			return abi.Outcome{}, err
+		}
+		return all[0], nil
+	}
+	refused := func(what string, data map[string][]byte) {
+		t.Helper()
+		if o, err := write(data); err == nil || !strings.Contains(err.Error(), "without having seen all of it") {
+			t.Errorf("%s: %+v, %v", what, o, err)
+		}
+	}
+
+	refused("before it is signed", map[string][]byte{"token": []byte("mine")})
+	sign := named
+	sign.Kind, sign.Sign = abi.EffectSign, &abi.Sign{Kind: abi.SignToken}
+	placeholder := x.requireOK(s.Perform(t.Context(), []abi.Effect{sign}))[0].Object.Data
+	refused("another text", map[string][]byte{"token": []byte("mine")})
+	refused("more than that", map[string][]byte{"token": append(bytes.Clone(placeholder), '.')})
+	refused("another place", map[string][]byte{"more": placeholder})
+
+	if o, err := write(map[string][]byte{"token": placeholder}); err != nil || o.Code != abi.CodeOK {
+		t.Fatalf("what was signed: %+v, %v", o, err)
+	}
+	live, err := x.kube.CoreV1().Secrets(x.ns).Get(t.Context(), "token", metav1.GetOptions{})
+	if err != nil || strings.Count(string(live.Data["token"]), ".") != 2 || string(live.Data["more"]) != "kept" {
+		t.Errorf("the Secret has %s, %v", live.Data, err)
+	}
+}
+
 func TestHideError(t *testing.T) {
 	var l signatures
 	secret := bytes.Repeat([]byte("secret."), 30)

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -172,6 +173,43 @@ func TestKindsOfEventsThatAreQuiet(t *testing.T) {
 	gone, _ := w.applyObject(endpoints, "x", "a", nil)
 	if _, ok := collectWakes(p, w, gone, nil)[key]; !ok {
 		t.Error("a delete doesn't wake")
+	}
+}
+
+// What is watched unseen wakes and isn't delivered; whether there is something is a condition, to which empty data is
+// nothing.
+func TestUnseen(t *testing.T) {
+	secrets := abi.Resource{Version: "v1", Name: "secrets"}
+	p, w := compileWithWorld(t, abi.Controller{Name: "unseen", Views: []abi.View{
+		{Name: "secrets", Resource: secrets, Fields: []string{"data[id]"}, Unseen: []string{"data[secret]"}},
+		{Name: "full", Resource: secrets, Fields: []string{"metadata.name"}, Where: all(inKeyNamespace(),
+			abi.Condition{Op: abi.OpExists, Path: "data[secret]"})},
+	}})
+	set := func(secret string) cache.Event {
+		e, _ := w.applyObject(secrets, "x", "a", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a",
+			UID: "1"}, Data: map[string][]byte{"id": []byte("me"), "secret": []byte(secret), "more": []byte(secret)}})
+		return e
+	}
+	key := abi.KeyRef{Namespace: "x", Name: "a"}
+	set("old")
+	if got := collectWakes(p, w, set("new"), nil); len(got) != 1 {
+		t.Errorf("another secret wakes %v, want its key", got)
+	}
+
+	for secret, full := range map[string]int{"new": 1, "": 0} {
+		set(secret)
+		var s Snapshot
+		if err := p.Snapshot(w, key, &s); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(s.Views()[1].Objects); n != full {
+			t.Errorf("with the secret %q %d Secrets are full, want %d", secret, n, full)
+		}
+		for _, o := range append(s.Views()[0].Objects, s.Views()[1].Objects...) {
+			if secret != "" && bytes.Contains(o.Data, []byte(secret)) || !bytes.Contains(o.Data, []byte("me")) {
+				t.Errorf("with the secret %q it is delivered: %q", secret, o.Data)
+			}
+		}
 	}
 }
 

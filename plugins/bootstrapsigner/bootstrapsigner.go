@@ -74,10 +74,9 @@ func sync(c *sdk.Call) error {
 	if !ok || !info.Data.Has(kubeconfig) {
 		return nil
 	}
-	now := time.Unix(c.Now().Unix(), int64(c.Now().Nanosecond()))
 	var ids, secrets []string
 	for _, t := range tokens.List(c) {
-		if isForSigning(t, now) {
+		if isForSigning(t, c.Now().Std()) {
 			ids, secrets = append(ids, string(t.Data.Get(tokenID))), append(secrets, t.Name)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/sdk"
 	certificatesv1 "github.com/windlass-dev/windlass/sdk/api/certificates/v1"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
-	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
 var (
@@ -86,6 +85,3 @@ var Plugin = &sdk.Plugin{
 		Sync:    syncLegacyTokens,
 	}},
 }
-
-// goTime returns a time as one of package time's, which knows dates.
-func goTime(t metav1.Time) time.Time { return time.Unix(t.Unix(), int64(t.Nanosecond())).UTC() }

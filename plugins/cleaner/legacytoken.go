@@ -53,7 +53,7 @@ func syncLegacyTokens(c *sdk.Call) error {
 		return err
 	}
 	tracked, err := trackedSince(c)
-	now := goTime(c.Now())
+	now := c.Now().Std()
 	if err != nil || now.Before(tracked.Add(period)) {
 		return err
 	}
@@ -98,7 +98,7 @@ func trackedSince(c *sdk.Call) (time.Time, error) {
 // last use what is no date may have been.
 func unusedSince(s *corev1.Secret, t time.Time) bool {
 	used, ok := s.Labels.Lookup(lastUsed)
-	return !s.Deleting() && goTime(s.CreationTimestamp).Before(t) &&
+	return !s.Deleting() && s.CreationTimestamp.Std().Before(t) &&
 		(!ok || isDate(used) && used < t.Format(time.DateOnly))
 }
 

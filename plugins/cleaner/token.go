@@ -25,7 +25,7 @@ func syncToken(c *sdk.Call) error {
 	}
 
 	expires, err := time.Parse(time.RFC3339, string(token.Data.Get(expiration)))
-	if left := expires.Sub(goTime(c.Now())); err == nil && left > 0 {
+	if left := expires.Sub(c.Now().Std()); err == nil && left > 0 {
 		return c.After(left)
 	}
 	return c.Delete(token, sdk.Tolerate(abi.TolerateNotFound|abi.TolerateConflict))

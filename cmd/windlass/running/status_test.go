@@ -41,12 +41,17 @@ WARNING  replicaset-controller: 1 key held up
 		Since: &since, Controllers: []string{"ttl-controller"}},
 		{Group: "apps", Lease: "kube-system/windlass-apps", Holder: "node-2_y",
 			Controllers: []string{"replicaset-controller"}}}
+	until := time.Date(2036, 11, 30, 1, 0, 0, 0, time.UTC)
+	well.SigningKeys = []state.SigningKey{{Signs: "a", Files: []string{"ca.crt", "ca.key"}, Until: &until},
+		{Signs: "b", Files: []string{"ca.crt", "ca.key"}, Until: &until}, {Signs: "tokens", Files: []string{"sa.key"}}}
 	well.Controllers, well.Troubles, well.Swaps = well.Controllers[1:], well.Troubles[1:], nil
 	address, _ = serveStatus(t, well, true)
 	if stdout, stderr, code = runCommand(t, address, "status"); code != 0 ||
 		!strings.HasPrefix(stdout, "windlass on node-1, process 4711 with guardian 4710, up 3h, ") ||
 		!strings.Contains(stdout,
-			"health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n") || !strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
+			"health         ok\nleader         kube-system/windlass: here, for 120m\nleader         kube-system/windlass-apps: node-2_y\n"+
+				"signing        ca.crt until 2036-11-30: a, b\nsigning        sa.key: tokens\n") ||
+		!strings.Contains(stdout, "WARNING  replicaset-controller: 1 key held up\n") {
 		t.Errorf("single keys that fail are warnings: exit code %d: %s\n%s", code, stderr, stdout)
 	}
 

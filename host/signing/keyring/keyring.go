@@ -80,7 +80,7 @@ func (k *Keyring) Configure(c *config.Configuration) error {
 func openAuthority(pair config.KeyPair, open ...*keys) (*authority, error) {
 	for _, k := range open {
 		for _, a := range k.authorities {
-			if a != nil && a.pair == pair {
+			if a.pair == pair {
 				return a, nil
 			}
 		}
