@@ -20,10 +20,13 @@ const (
 // batched notes a wake-up, and reports whether it is to wake the key, after the delay: not if an earlier one will. One
 // without delay ends a wait that goes on. The caller holds the lock.
 func (c *Controller) batched(k Key, delay time.Duration) (wakes bool) {
-	b, ok := c.batches[k]
+	b := c.keys.read(k).batch
+	ok := !b.due.IsZero()
 	if !ok && delay <= 0 {
 		return true
 	}
+	r := c.keys.open(k)
+	defer c.keys.close(k, r)
 	now := time.Now()
 	due := now.Add(delay)
 	switch {
@@ -34,10 +37,10 @@ func (c *Controller) batched(k Key, delay time.Duration) (wakes bool) {
 	case now.Before(b.due):
 		return true
 	default:
-		delete(c.batches, k)
+		r.batch = batch{}
 		return true
 	}
-	c.batches[k] = b
+	r.batch = b
 	return wakes
 }
 
@@ -46,8 +49,8 @@ func (c *Controller) batched(k Key, delay time.Duration) (wakes bool) {
 func (c *Controller) batchWait(k Key) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, ok := c.batches[k]
-	if !ok {
+	b := c.keys.read(k).batch
+	if b.due.IsZero() {
 		return 0
 	}
 	now := time.Now()
@@ -58,6 +61,8 @@ func (c *Controller) batchWait(k Key) time.Duration {
 	if wait := min(b.last.Add(b.delay/batchPause).Sub(now), b.due.Add(b.delay/batchMost).Sub(now)); wait > 0 {
 		return wait
 	}
-	delete(c.batches, k)
+	r := c.keys.open(k)
+	r.batch = batch{}
+	c.keys.close(k, r)
 	return 0
 }

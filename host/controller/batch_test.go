@@ -74,7 +74,9 @@ func TestBatch(t *testing.T) {
 					if ended {
 						break
 					}
-					if _, ok := c.admitKey(v, key); ok {
+					if d, _ := c.due(v, key); d.why != "" {
+						c.hold(v, key, d)
+					} else {
 						got = append(got, time.Since(start))
 					}
 					c.queue.Done(key)
@@ -82,8 +84,8 @@ func TestBatch(t *testing.T) {
 				if !slices.Equal(got, x.want) {
 					t.Errorf("the key is let through after %v, want %v", got, x.want)
 				}
-				if len(c.batches) > 0 {
-					t.Errorf("what was noted of it stays: %v", c.batches)
+				if len(c.keys.of) > 0 {
+					t.Errorf("what was noted of it stays: %v", c.keys.of)
 				}
 			})
 		})

@@ -81,16 +81,8 @@ type Controller struct {
 	states  syncer.States
 	awaited awaiting.Room // what syncs wait for
 
-	mu      sync.Mutex
-	timers  map[Key]*timer
-	echoes  map[Key]*echo         // of keys whose last sync wrote
-	busy    map[Key][]cache.Event // of keys that are being synced: what would have them synced again at once
-	batches map[Key]batch         // of keys that wait because their wake-ups are delayed
-	traps   map[Key]int           // syncs in a row that performed and then failed in the sandbox
-
-	restless map[Key]*restless // of keys whose last sync asked for the next one at once
-	again    map[Key]bool      // keys that are being synced, and have woken themselves
-	asked    map[Key]bool      // keys that syncs of the plugin have woken, until a sync of theirs leaves nothing to do
+	mu   sync.Mutex
+	keys keyRecords
 
 	version    *Version
 	trial      *Trial // of the version; nil: it has passed
@@ -108,10 +100,7 @@ type Controller struct {
 func New(o Options, v *Version) *Controller {
 	c := &Controller{
 		Options: o, name: v.Manifest.Name, version: v, wanted: max(o.Concurrent, 1),
-		log:    klog.Background().WithValues("controller", v.Manifest.Name),
-		timers: map[Key]*timer{}, echoes: map[Key]*echo{}, busy: map[Key][]cache.Event{}, batches: map[Key]batch{},
-		traps: map[Key]int{}, restless: map[Key]*restless{}, again: map[Key]bool{},
-		asked: map[Key]bool{},
+		log: klog.Background().WithValues("controller", v.Manifest.Name),
 	}
 	c.states.Memory = o.Memory
 	c.awaited.Most, c.awaited.Left, c.awaited.Back = c.awayMost, c.lendWorker, c.returnWorker
@@ -172,44 +161,13 @@ func (c *Controller) WakeAsked(k Key, itself bool) {
 	}
 }
 
-// noteAsked notes that a sync has asked for the key to be synced, and returns how often the key has failed.
-func (c *Controller) noteAsked(k Key, itself bool) (failed int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if itself {
-		c.again[k] = true
-		return 0
-	}
-	if !c.asked[k] {
-		c.asked[k] = true
-		c.Memory.Add(budget.Keys, keySize(k))
-	}
-	return c.triesOf(k) + c.traps[k]
-}
-
-// keySize is about what it takes to know of a key, in bytes: in the queue, timers, back-offs and records of failures.
-func keySize(k Key) int64 { return int64(len(k.Resource)+len(k.Namespace)+len(k.Name)) + 400 }
-
-// releaseKey gives back what a key takes that a sync has woken, if nothing is left to do for it.
-func (c *Controller) releaseKey(k Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.asked[k] && c.timers[k] == nil {
-		delete(c.asked, k)
-		c.Memory.Add(budget.Keys, -keySize(k))
-	}
-}
-
 // Forget gives back all that the controller's keys have been given of the plugin's memory: it has ended, and another
 // one takes its place, or none.
 func (c *Controller) Forget() {
 	c.states.Clear()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k := range c.asked {
-		c.Memory.Add(budget.Keys, -keySize(k))
-	}
-	clear(c.asked)
+	c.keys.change(c.release)
 }
 
 // askedAgain returns after how long an accepted sync has asked for the next one, by its answer or by waking its own
@@ -217,8 +175,10 @@ func (c *Controller) Forget() {
 func (c *Controller) askedAgain(k Key, o *syncer.Outcome) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	again := c.again[k]
-	delete(c.again, k)
+	r := c.keys.open(k)
+	again := r.again
+	r.again = false
+	c.keys.close(k, r)
 	if again && o.Accepted {
 		return 1
 	}
@@ -285,8 +245,10 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	workers.Wait()
 	c.mu.Lock()
 	c.more, c.period = nil, 0
-	for _, t := range c.timers {
-		t.Stop()
+	for _, r := range c.keys.of {
+		if r.timer != nil {
+			r.timer.Stop()
+		}
 	}
 	c.mu.Unlock()
 	c.log.Info("Stopped controller")
@@ -341,38 +303,45 @@ func (c *Controller) setTimer(k Key, d time.Duration, failed bool) {
 	d = max(d, 0)
 	now := time.Now()
 	due := now.Add(d)
-	if t := c.timers[k]; t != nil {
+	r := c.keys.open(k)
+	defer c.keys.close(k, r)
+	if t := r.timer; t != nil {
 		if failed && (d == 0 || !due.Before(t.due)) {
 			return
 		}
 		t.Stop()
-		delete(c.timers, k)
+		r.timer = nil
 	}
 
 	if d > 0 {
 		t := &timer{set: now, due: due}
-		t.Timer = time.AfterFunc(max(d, soonest), func() {
-			c.mu.Lock()
-			if c.timers[k] == t {
-				delete(c.timers, k)
-			}
-			if r := c.restless[k]; r != nil {
-				r.fired = true
-			}
-			c.mu.Unlock()
-			c.foreign(k)
-			c.turns.clearResync(k)
-			c.queue.AddAfter(k, 0) // at once; but the queue counts it among those that come after a delay
-		})
-		c.timers[k] = t
+		t.Timer = time.AfterFunc(max(d, soonest), func() { c.fire(k, t) })
+		r.timer = t
 	}
+}
+
+// fire wakes the key whose timer has gone off.
+func (c *Controller) fire(k Key, t *timer) {
+	c.mu.Lock()
+	r := c.keys.open(k)
+	if r.timer == t {
+		r.timer = nil
+	}
+	if r.restless != nil {
+		r.restless.fired = true
+	}
+	c.keys.close(k, r)
+	c.mu.Unlock()
+	c.foreign(k)
+	c.turns.clearResync(k)
+	c.queue.AddAfter(k, 0) // at once; but the queue counts it among those that come after a delay
 }
 
 // untilTimer returns how long it is until the key's timer goes off, which is more than nothing, and whether it has one.
 func (c *Controller) untilTimer(k Key) (wait time.Duration, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.timers[k]
+	t := c.keys.read(k).timer
 	if t == nil {
 		return 0, false
 	}

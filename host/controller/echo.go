@@ -31,7 +31,7 @@ func (c *Controller) foreign(k Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.batched(k, 0)
-	if e := c.echoes[k]; e != nil {
+	if e := c.keys.read(k).echo; e != nil {
 		e.foreign = true
 	}
 }
@@ -42,10 +42,14 @@ func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (wak
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wakes = c.batched(k, delay)
-	if events, ok := c.busy[k]; ok && delay == 0 && len(events) < seenMax {
-		c.busy[k], wakes = append(events, event), false
+	r := c.keys.of[k]
+	if r == nil {
+		return wakes
 	}
-	e := c.echoes[k]
+	if r.syncing && delay == 0 && len(r.events) < seenMax {
+		r.events, wakes = append(r.events, event), false
+	}
+	e := r.echo
 	if e == nil {
 		return wakes
 	}
@@ -63,14 +67,13 @@ func (c *Controller) noticed(k Key, delay time.Duration, event cache.Event) (wak
 func (c *Controller) holdEvents(k Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy[k] = []cache.Event{}
+	c.keys.beginSync(k)
 }
 
 // resumeKey wakes the key, if any event was held back that wasn't an echo, or is one that the plugin wants to hear.
 func (c *Controller) resumeKey(v *Version, k Key) {
 	c.mu.Lock()
-	events := c.busy[k]
-	delete(c.busy, k)
+	events := c.keys.endSync(k)
 	c.mu.Unlock()
 	for _, e := range events {
 		if !v.Writer.Own(e) || v.Plan.Echoes(e) {
@@ -85,7 +88,7 @@ func (c *Controller) resumeKey(v *Version, k Key) {
 func (c *Controller) checkEcho(v *Version, k Key) (echoed bool, wait time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.echoes[k]
+	e := c.keys.read(k).echo
 	if e == nil {
 		return false, 0
 	}
@@ -111,14 +114,16 @@ func (c *Controller) checkEcho(v *Version, k Key) (echoed bool, wait time.Durati
 func (c *Controller) countWrites(k Key, writes int, echoed bool, err error, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := c.echoes[k]
+	r := c.keys.open(k)
+	defer c.keys.close(k, r)
+	e := r.echo
 	switch {
 	case writes == 0:
-		delete(c.echoes, k)
+		r.echo = nil
 		return
 	case e == nil:
 		e = &echo{}
-		c.echoes[k] = e
+		r.echo = e
 	case echoed:
 		e.loops++
 	default:

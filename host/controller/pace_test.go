@@ -74,7 +74,10 @@ func TestPace(t *testing.T) {
 				}()
 				for admitted := false; !admitted; {
 					key, _ := c.queue.Get()
-					_, admitted = c.admitKey(v, key)
+					d, _ := c.due(v, key)
+					if admitted = d.why == ""; !admitted {
+						c.hold(v, key, d)
+					}
 					c.queue.Done(key)
 				}
 

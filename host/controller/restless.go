@@ -30,16 +30,17 @@ type restless struct {
 func (c *Controller) calmedDelay(v *Version, k Key, d time.Duration, writes int) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	record := c.keys.open(k)
+	defer c.keys.close(k, record)
 	if writes > 0 || d <= 0 || d >= restlessWithin {
-		delete(c.restless, k)
+		record.restless = nil
 		return d
 	}
 	now := time.Now()
-	r := c.restless[k]
-	if r == nil {
-		r = &restless{since: now}
-		c.restless[k] = r
+	if record.restless == nil {
+		record.restless = &restless{since: now}
 	}
+	r := record.restless
 	if r.fired {
 		r.loops, r.fired = r.loops+1, false
 	}
@@ -74,8 +75,8 @@ func (c *Controller) Restless() (n int, longest *Stuck) {
 func (c *Controller) slowedKeys() (all []Stuck) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, r := range c.restless {
-		if r.loops >= restlessLimit {
+	for k, record := range c.keys.of {
+		if r := record.restless; r != nil && r.loops >= restlessLimit {
 			all = append(all, Stuck{Controller: c.name, Key: k.String(), State: Restless, Tries: r.loops, Since: r.since,
 				Next:  r.next,
 				Error: fmt.Sprintf("its syncs write nothing and ask for the next one in %v", r.asked)})

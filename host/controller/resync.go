@@ -90,11 +90,10 @@ func (c *Controller) lookAgain(k Key, while time.Duration) {
 		return
 	}
 	c.mu.Lock()
-	_, syncing := c.busy[k]
-	t := c.timers[k]
-	alone := syncing || t != nil && time.Until(t.due) <= while
-	if e := c.echoes[k]; e != nil && !alone {
-		e.foreign = true
+	r := c.keys.read(k)
+	alone := r.syncing || r.timer != nil && time.Until(r.timer.due) <= while
+	if r.echo != nil && !alone {
+		r.echo.foreign = true
 	}
 	c.mu.Unlock()
 	if alone {

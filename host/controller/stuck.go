@@ -200,8 +200,10 @@ func (s *stuck) all() map[Key]Stuck {
 func (c *Controller) timed() (keys []Stuck) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, t := range c.timers {
-		keys = append(keys, Stuck{Controller: c.name, Key: k.String(), State: Waiting, Since: t.set, Next: t.due})
+	for k, r := range c.keys.of {
+		if t := r.timer; t != nil {
+			keys = append(keys, Stuck{Controller: c.name, Key: k.String(), State: Waiting, Since: t.set, Next: t.due})
+		}
 	}
 	return keys
 }
@@ -259,5 +261,5 @@ func (c *Controller) LastProblem() *Problem {
 func (c *Controller) Syncing() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.busy)
+	return c.keys.syncing
 }

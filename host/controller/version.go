@@ -89,7 +89,7 @@ func (c *Controller) Swap(next *Version, t *Trial) {
 	defer c.mu.Unlock()
 	c.states.Adopt(next.State)
 	c.version, c.trial = next, t
-	clear(c.traps)
+	c.keys.change(func(_ Key, r *keyRecord) { r.traps = 0 })
 	c.endQuarantine()
 }
 

@@ -115,13 +115,29 @@ func (w *worker) syncNext(ctx context.Context) bool {
 
 	v := c.acquireVersion()
 	defer v.release()
-	echoed, ok := c.admitKey(v, key)
-	if !ok {
+	d, echoed := c.due(v, key)
+	if d.why != "" {
+		c.hold(v, key, d)
 		return true
 	}
 
 	c.holdEvents(key)
 	defer c.resumeKey(v, key)
+	defer w.awaits.End()
+	w.settle(ctx, v, key, w.syncKey(ctx, v, key, echoed))
+	return true
+}
+
+// synced is how the sync of a key has ended.
+type synced struct {
+	syncer.Outcome
+	Sync
+	err, failed error // without secrets; the latter as [syncer.Outcome.Failed]
+}
+
+// syncKey syncs a key and counts what that took.
+func (w *worker) syncKey(ctx context.Context, v *Version, key Key, echoed bool) synced {
+	c := w.c
 	start := time.Now()
 	w.version = v
 	timer, _ := c.untilTimer(key)
@@ -133,86 +149,98 @@ func (w *worker) syncNext(ctx context.Context) bool {
 	w.veil = record.NewVeil(v.Secrets)
 	w.turn.Refuse = w.refuse
 	w.awaits.Begin(key, w.veil != nil)
-	defer w.awaits.End()
 	traced, root := c.startSpan(w.countedContext(ctx), v, key)
+
 	o := w.sync(traced)
-	err, failed := w.veil.Error(o.Err), w.veil.Error(o.Failed)
-	s := Sync{
+	x := synced{Outcome: o, err: w.veil.Error(o.Err), failed: w.veil.Error(o.Failed)}
+	x.Sync = Sync{
 		Result: o.Result, Duration: time.Since(start), Guest: o.Stats.Duration, Fuel: o.Stats.Fuel,
 		MemoryBytes:   o.Stats.Memory,
 		SnapshotBytes: o.SnapshotBytes, OutcomeBytes: o.OutcomeBytes, Effects: o.Effects,
 	}
-
-	c.countWrites(key, o.Writes, echoed, err, s.Duration)
-	if s.Result == syncer.Deferred {
-		err, failed = nil, nil
+	c.countWrites(key, o.Writes, echoed, x.err, x.Duration)
+	if o.Result == syncer.Deferred {
+		x.err, x.failed = nil, nil
 	}
-
-	y := o.Young
-	if y != nil {
-		s.Behind = y.Resource
+	if o.Young != nil {
+		x.Behind = o.Young.Resource
 	} else {
-		s.Code = statusCode(err)
+		x.Code = statusCode(x.err)
 	}
 
-	w.recording.End(s.Result, err)
-	finished(root, &s, err)
-	v.Metrics.Synced(s)
+	w.recording.End(o.Result, x.err)
+	finished(root, &x.Sync, x.err)
+	v.Metrics.Synced(x.Sync)
+	return x
+}
+
+// settle draws the conclusions of a key's sync: what it says of the version, and when the key is synced again.
+func (w *worker) settle(ctx context.Context, v *Version, key Key, x synced) {
+	c := w.c
 	// that the operator grants less than the manifest has speaks neither for a version nor against it
-	if ctx.Err() == nil && y == nil && !effects.NotGranted(err) {
+	if ctx.Err() == nil && x.Young == nil && !effects.NotGranted(x.err) {
 		if !w.excused {
-			c.reportTrial(v, failed)
+			c.reportTrial(v, x.failed)
 		}
-		c.countFailure(v, key, s.Result, failed, s.Duration)
+		c.countFailure(v, key, x.Sync.Result, x.failed, x.Duration)
 	}
 	var p *syncer.PanicError
-	if errors.As(o.Failed, &p) {
-		c.log.Error(err, "Windlass panicked in a sync", "plugin", v.Plugin, "digest", v.Digest, "key", key.String(),
+	if errors.As(x.Outcome.Failed, &p) {
+		c.log.Error(x.err, "Windlass panicked in a sync", "plugin", v.Plugin, "digest", v.Digest, "key", key.String(),
 			"stack", string(p.Stack))
 	}
 
-	if y == nil {
+	if x.Young == nil {
 		c.noteLacking(v, key, w.syncer.Snapshot())
 	}
+	c.schedule(ctx, v, key, x)
+
+	if l := c.log.V(4); l.Enabled() {
+		s := &x.Sync
+		l.Info("Synced", "key", key.String(), "result", s.Result, "duration", s.Duration, "guest", s.Guest, "fuel", s.Fuel,
+			"snapshotBytes", s.SnapshotBytes, "outcomeBytes", s.OutcomeBytes, "effects", s.Effects)
+	}
+}
+
+// schedule has a key synced again, as far as its sync leaves something to do, and notes what it waits for.
+func (c *Controller) schedule(ctx context.Context, v *Version, key Key, x synced) {
+	result, err := x.Sync.Result, x.err
 	switch {
-	case y != nil:
-		c.parkUntilCurrent(v, key, y)
-	case s.Result == syncer.Deferred:
-		c.queue.AddAfter(key, o.Deferred)
-		c.stuck.markHeld(key, Deferred, s.Result, errDeferred, o.Deferred)
+	case x.Young != nil:
+		c.parkUntilCurrent(v, key, x.Young)
+	case result == syncer.Deferred:
+		c.queue.AddAfter(key, x.Deferred)
+		c.stuck.markHeld(key, Deferred, result, errDeferred, x.Deferred)
 	case err == nil:
-		c.queue.Forget(key)
-		c.stuck.markDone(key)
-		c.releaseKey(key)
+		c.finishKey(key)
 	case ctx.Err() != nil:
 		// The process is ending; a successor syncs the key anew.
 	case effects.NamespaceTerminating(err):
-		c.queue.Forget(key)
-		c.stuck.markDone(key)
-		c.releaseKey(key)
-	case s.Result == syncer.Error && !o.ServerFailed && v.Manifest.Backoff.Retries > 0 &&
+		c.finishKey(key)
+	case result == syncer.Error && !x.ServerFailed && v.Manifest.Backoff.Retries > 0 &&
 		c.queue.NumRequeues(key) >= int(v.Manifest.Backoff.Retries):
 		c.logFailure(v, key, err, "Giving up on the key until one of its objects changes or its resync comes", "attempts",
 			c.queue.NumRequeues(key)+1)
 		c.queue.Forget(key)
-		c.stuck.markHeld(key, GivenUp, s.Result, err, 0)
+		c.stuck.markHeld(key, GivenUp, result, err, 0)
 		c.releaseKey(key)
 	case apierrors.IsConflict(err):
 		// Somebody else was quicker: the key waits for the cache to show it.
 		c.log.V(2).Info("Object was changed by another writer in the meantime, will retry", "plugin", v.Plugin,
 			"digest", shortDigest(v.Digest), "key", key.String(), "err", err)
-		c.stuck.markHeld(key, Failing, s.Result, err, c.requeueRateLimited(key))
+		c.stuck.markHeld(key, Failing, result, err, c.requeueRateLimited(key))
 	default:
-		c.logFailure(v, key, err, "Sync failed, will retry", "result", s.Result)
-		state, wait := c.retryFailed(v, key, s.Result, failed)
-		c.stuck.markHeld(key, state, s.Result, err, wait)
+		c.logFailure(v, key, err, "Sync failed, will retry", "result", result)
+		state, wait := c.retryFailed(v, key, result, x.failed)
+		c.stuck.markHeld(key, state, result, err, wait)
 	}
+}
 
-	if v := c.log.V(4); v.Enabled() {
-		v.Info("Synced", "key", key.String(), "result", s.Result, "duration", s.Duration, "guest", s.Guest, "fuel", s.Fuel,
-			"snapshotBytes", s.SnapshotBytes, "outcomeBytes", s.OutcomeBytes, "effects", s.Effects)
-	}
-	return true
+// finishKey notes that nothing is left to do for a key.
+func (c *Controller) finishKey(key Key) {
+	c.queue.Forget(key)
+	c.stuck.markDone(key)
+	c.releaseKey(key)
 }
 
 // countedContext returns the context of the worker's syncs.
@@ -231,43 +259,6 @@ func (c *Controller) logFailure(v *Version, key Key, err error, text, name strin
 	}
 }
 
-// admitKey reports whether the key may be synced now; one that may not comes back when it may. echoed is whether
-// nothing but its own writes have woken it.
-func (c *Controller) admitKey(v *Version, key Key) (echoed, ok bool) {
-	if wait := c.asideWait(v, key); wait > 0 {
-		c.waits.noteHold(key, "set aside", abi.Resource{})
-		c.queue.AddAfter(key, wait)
-		return false, false
-	}
-
-	v.Writer.Settle(key)
-	if !v.Writer.Ready(key) {
-		// The cache doesn't show this key's last writes yet: the key waits on the store, not in the queue.
-		behind := v.Writer.Behind(key)
-		v.Metrics.Synced(Sync{Result: syncer.Stale, Behind: behind})
-		c.waits.noteHold(key, "parked", behind)
-		v.Writer.Park(key, func() { c.queue.Add(key) })
-		return false, false
-	}
-	if !c.awaited.Admit(key) {
-		c.waits.noteHold(key, "waits for others of its namespace, or of slow ones, whose writes the API server doesn't answer", abi.Resource{})
-		return false, false
-	}
-
-	if wait := c.batchWait(key); wait > 0 {
-		c.waits.noteHold(key, "batches", abi.Resource{})
-		c.queue.AddAfter(key, wait)
-		return false, false
-	}
-	echoed, wait := c.checkEcho(v, key)
-	if wait > 0 {
-		c.waits.noteHold(key, "rests", abi.Resource{})
-		c.queue.AddAfter(key, wait)
-		return false, false
-	}
-	return echoed, true
-}
-
 // retryFailed holds a failed key back, and reports its state from now on, and how long; one that wrote before its
 // sandbox failed is held back longer each time, for it would write again.
 func (c *Controller) retryFailed(v *Version, key Key, result string, failed error) (state string, wait time.Duration) {
@@ -275,7 +266,7 @@ func (c *Controller) retryFailed(v *Version, key Key, result string, failed erro
 		return SetAside, c.setAside(key)
 	}
 	c.mu.Lock()
-	n := c.traps[key]
+	n := c.keys.read(key).traps
 	c.mu.Unlock()
 	if result == syncer.Performed && n > 0 {
 		wait = min(time.Second<<min(n-1, 8), 5*time.Minute)
@@ -344,12 +335,14 @@ func (w *worker) witnesses(doubles ...*double) []syncer.Witness {
 func (c *Controller) trapped(key Key, o *syncer.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	r := c.keys.open(key)
 	switch {
 	case o.Result == syncer.Performed:
-		c.traps[key]++
+		r.traps++
 	case o.Accepted:
-		delete(c.traps, key)
+		r.traps = 0
 	}
+	c.keys.close(key, r)
 }
 
 // statusCode returns the HTTP status that a sync ended with: 200, that of the write that failed, or 500.
