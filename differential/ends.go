@@ -1,6 +1,9 @@
 package differential
 
 import (
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"hash/crc32"
 	"regexp"
@@ -85,6 +88,7 @@ func (a *apart) text(o runtime.Object, names map[string]string) string {
 	}
 	if a.subject.hosted {
 		t = turned.ReplaceAllString(t, "lastTransitionTime: <a time>")
+		t = certified.ReplaceAllStringFunc(t, describeCertificate)
 	}
 	t = a.subject.normal(quoted.ReplaceAllString(t, `-*"`), names)
 	return referred.ReplaceAllString(t, `resourceVersion: "*"`)
@@ -95,6 +99,24 @@ var quoted = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5}"`)
 
 // turned is when a condition became what it is: under the host one turns and turns back where a request hangs.
 var turned = regexp.MustCompile(`lastTransitionTime: "[^"]+"`)
+
+// certified is a certificate, which says when it was made.
+var certified = regexp.MustCompile(`certificate: [A-Za-z0-9+/=]{100,}`)
+
+// describeCertificate says what a certificate is about, and for how long it is good, without when it was made.
+func describeCertificate(text string) string {
+	der, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "certificate: "))
+	block, rest := pem.Decode(der)
+	if err != nil || block == nil || len(rest) > 0 {
+		return text
+	}
+	c, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return text
+	}
+	return fmt.Sprintf("certificate: of %v %v %v %v %v for %d %v by %v, authority: %v, good for %v", c.Subject, c.DNSNames,
+		c.IPAddresses, c.EmailAddresses, c.URIs, c.KeyUsage, c.ExtKeyUsage, c.Issuer, c.IsCA, c.NotAfter.Sub(c.NotBefore))
+}
 
 // referred is the version of another object: how many writes there were before it is a matter of chance.
 var referred = regexp.MustCompile(`resourceVersion: "\d+"`)
