@@ -95,7 +95,7 @@ func sync(c *sdk.Call) error {
 		c.Add(sdk.Update(b))
 	}
 	if len(others) > 0 {
-		c.Add(sdk.Independent(others...))
+		c.Add(sdk.Parallel(others...))
 	}
 	return nil
 }
