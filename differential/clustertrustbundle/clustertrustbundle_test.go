@@ -83,7 +83,7 @@ func subject() *differential.Subject {
 			differential.Vary(bundles, "other metadata", func(r *world.Rand, b *certificatesv1.ClusterTrustBundle) {
 				decorate(r, b)
 			}),
-			differential.Vary(bundles, "the end", func(r *world.Rand, b *certificatesv1.ClusterTrustBundle) { r.End(b) }),
+			differential.Vary(bundles, "the end", func(r *world.Rand, b *certificatesv1.ClusterTrustBundle) { end(r, b) }),
 			differential.Delete(bundles),
 			differential.Vanish(bundles),
 		},
@@ -183,9 +183,15 @@ func bundle(r *world.Rand) *certificatesv1.ClusterTrustBundle {
 	}
 	decorate(r, b)
 	if r.One(8) {
-		r.End(b)
+		end(r, b)
 	}
 	return b
+}
+
+// end has a bundle on its way out: there is no grace period for it, a finalizer keeps it.
+func end(r *world.Rand, b *certificatesv1.ClusterTrustBundle) {
+	r.End(b)
+	b.DeletionGracePeriodSeconds, b.Finalizers = world.Ptr[int64](0), []string{"example.com/stay"}
 }
 
 func contents(r *world.Rand) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/connections"
 	"github.com/windlass-dev/windlass/host/plugins"
+	"github.com/windlass-dev/windlass/host/versions"
 )
 
 // The namespace of the controllers' service accounts.
@@ -37,6 +38,7 @@ func restConfig(c *config.ClientConnection) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Wrap(versions.Choose())
 	return uncompressed(withUserAgent(r)), nil
 }
 

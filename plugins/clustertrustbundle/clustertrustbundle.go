@@ -23,8 +23,10 @@ const (
 )
 
 var (
+	// bundles are looked at whenever one changes in anything, as upstream does: there are one or two of them, and one that
+	// goes may be on its way for long.
 	bundles = sdk.Select(certificatesv1.ClusterTrustBundles, sdk.In("spec.signerName", signer)).
-		Fields("metadata.name", "spec")
+		Fields("metadata", "spec")
 
 	syncs = sdk.Codes("clustertrustbundle_publisher_sync_total",
 		"[ALPHA] Number of syncs that occurred in cluster trust bundle publisher.")
