@@ -155,9 +155,11 @@ type Key struct {
 	View int32 `json:"view"`
 	// Path makes the values at this path (metadata.namespace, spec.nodeName, …) the keys, not the objects.
 	Path string `json:"path,omitempty"`
-	// Single gives the controller a single key, which is synced every period, and when a view changes that isn't quiet.
+	// Single gives the controller a single key, which is synced at the start, every period, and when a view changes that
+	// isn't quiet.
 	Single bool `json:"single,omitempty"`
-	// Period is how often the single key is synced, in nanoseconds; 0 means only when a view changes.
+	// Period is how often the single key is synced, in nanoseconds; 0 means only at the start and when a view
+	// changes.
 	Period int64 `json:"period,omitempty"`
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/connections"
 	"github.com/windlass-dev/windlass/host/plugins"
-	"github.com/windlass-dev/windlass/host/versions"
 )
 
 // The namespace of the controllers' service accounts.
@@ -38,7 +37,6 @@ func restConfig(c *config.ClientConnection) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Wrap(versions.Choose())
 	return uncompressed(withUserAgent(r)), nil
 }
 
@@ -102,10 +100,11 @@ type identities struct {
 	// tokens are by account: one that a version has asked for serves the next versions, too.
 	tokens map[string]*rest.Config
 	share  transport.WrapperFunc // the writers' connections
+	choose transport.WrapperFunc // the versions of resources; base has it already
 }
 
-func newIdentities(base *rest.Config) *identities {
-	return &identities{base: base, tokens: map[string]*rest.Config{}, share: connections.Share()}
+func newIdentities(base *rest.Config, choose transport.WrapperFunc) *identities {
+	return &identities{base: base, tokens: map[string]*rest.Config{}, share: connections.Share(), choose: choose}
 }
 
 // configOf returns what an account writes with, which is made where it is missing.
@@ -129,6 +128,7 @@ func (i *identities) configOf(account string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("credentials of service account %s/%s: %w", accountNamespace, account, err)
 	}
+	r.Wrap(i.choose)
 	i.tokens[account] = r
 	return r, nil
 }
