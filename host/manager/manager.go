@@ -22,8 +22,8 @@ import (
 	"github.com/windlass-dev/windlass/host/sandbox"
 	"github.com/windlass-dev/windlass/host/server"
 	"github.com/windlass-dev/windlass/host/signing/keyring"
-	"github.com/windlass-dev/windlass/host/versions"
 	"github.com/windlass-dev/windlass/host/tracing"
+	"github.com/windlass-dev/windlass/host/versions"
 )
 
 // Options are what a manager takes besides its configuration; all have defaults.

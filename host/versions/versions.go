@@ -36,7 +36,9 @@ type resource struct {
 }
 
 // path is that of the resource in a version.
-func (r *resource) path(version string) string { return "/apis/" + r.Group + "/" + version + "/" + r.Name }
+func (r *resource) path(version string) string {
+	return "/apis/" + r.Group + "/" + version + "/" + r.Name
+}
 
 // choosing is a transport.
 type choosing struct {
