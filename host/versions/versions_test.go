@@ -123,8 +123,8 @@ func TestServedVersionChanges(t *testing.T) {
 func TestOtherResources(t *testing.T) {
 	s := &server{}
 	rt := Choose()(s)
-	for _, path := range []string{"/api/v1/pods", group + "v1/certificatesigningrequests", group + "v1/clustertrustbundlesets",
-		group + "v1"} {
+	for _, path := range []string{"/api/v1/pods", group + "v1/certificatesigningrequests",
+		group + "v1/clustertrustbundlesets", group + "v1"} {
 		expectAsked(t, rt, s, "GET", path, nil, 404, "GET "+path)
 	}
 }

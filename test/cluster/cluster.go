@@ -45,7 +45,7 @@ type Options struct {
 	// NoPodRanges and KeepTaints leave to controllers what the cluster does for its nodes otherwise: to give them pod
 	// ranges, and to take away the taint that a new node isn't ready.
 	NoPodRanges, KeepTaints bool
-	// RuntimeConfig is the API server's --runtime-config: which versions of which resources it serves other than by default.
+	// RuntimeConfig is the API server's --runtime-config: which versions of resources it serves other than by default.
 	RuntimeConfig string
 	// the cluster's folder; a second cluster on the same folder continues the first. Start makes one when it is empty
 	Dir string
