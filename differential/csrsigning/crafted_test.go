@@ -149,8 +149,10 @@ var all = []crafted{
 	// What somebody has decided.
 	{name: "pending", signer: clients, is: conditions()},
 	{name: "denied", signer: clients, is: conditions(certificatesv1.CertificateDenied)},
-	{name: "approved and denied", signer: clients, is: conditions(certificatesv1.CertificateApproved, certificatesv1.CertificateDenied)},
-	{name: "failed", signer: clients, is: conditions(certificatesv1.CertificateApproved, certificatesv1.CertificateFailed)},
+	{name: "approved and denied", signer: clients,
+		is: conditions(certificatesv1.CertificateApproved, certificatesv1.CertificateDenied)},
+	{name: "failed", signer: clients,
+		is: conditions(certificatesv1.CertificateApproved, certificatesv1.CertificateFailed)},
 	{name: "failed alone", signer: clients, is: conditions(certificatesv1.CertificateFailed)},
 	{name: "approved in other words", signer: clients, is: conditions("approved")},
 	{name: "issued", signer: clients, is: func(o *csr) { o.Status.Certificate = []byte("x") }},

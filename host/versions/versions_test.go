@@ -85,7 +85,8 @@ func TestOlderIsServed(t *testing.T) {
 	reads, writes := choose(s), choose(s)
 	expectAsked(t, reads, s, "GET", group+"v1/clustertrustbundles", nil, 200, "GET "+group+"v1/clustertrustbundles",
 		"GET "+group+"v1beta1/clustertrustbundles", "GET "+group+"v1alpha1/clustertrustbundles")
-	expectAsked(t, reads, s, "GET", group+"v1/clustertrustbundles", nil, 200, "GET "+group+"v1alpha1/clustertrustbundles")
+	expectAsked(t, reads, s, "GET", group+"v1/clustertrustbundles", nil, 200,
+		"GET "+group+"v1alpha1/clustertrustbundles")
 	body := envelope.Wrap("certificates.k8s.io/v1", "ClusterTrustBundle", []byte("x"))
 	expectAsked(t, writes, s, "POST", group+"v1/clustertrustbundles", body, 200,
 		"POST "+group+"v1alpha1/clustertrustbundles", "certificates.k8s.io/v1alpha1 ClusterTrustBundle x")
@@ -101,10 +102,11 @@ func TestObjectIsNotFound(t *testing.T) {
 	s := &server{}
 	rt := Choose()(s)
 	expectAsked(t, rt, s, "GET", group+"v1/clustertrustbundles/a", nil, 404, "GET "+group+"v1/clustertrustbundles/a")
-	expectAsked(t, rt, s, "DELETE", group+"v1/clustertrustbundles/a", nil, 404, "DELETE "+group+"v1/clustertrustbundles/a")
+	expectAsked(t, rt, s, "DELETE", group+"v1/clustertrustbundles/a", nil, 404,
+		"DELETE "+group+"v1/clustertrustbundles/a")
 }
 
-// Where no version is served the answer says so, and the newest one is asked for first again. What is served may change.
+// Where no version is served the answer says so, and the newest one is asked for first again. That may change.
 func TestServedVersionChanges(t *testing.T) {
 	v1, beta, alpha := "GET "+group+"v1/clustertrustbundles", "GET "+group+"v1beta1/clustertrustbundles",
 		"GET "+group+"v1alpha1/clustertrustbundles"
