@@ -113,7 +113,8 @@ var all = []crafted{
 
 	// Alternative names.
 	{name: "a kubelet with a DNS name", signer: kubelets, asks: func(r *form) { r.DNSNames = []string{"kubernetes"} }},
-	{name: "a kubelet with an address", signer: kubelets, asks: func(r *form) { r.IPAddresses = []net.IP{net.IPv4(10, 96, 0, 1)} }},
+	{name: "a kubelet with an address", signer: kubelets,
+		asks: func(r *form) { r.IPAddresses = []net.IP{net.IPv4(10, 96, 0, 1)} }},
 	{name: "a kubelet with an email", signer: kubelets, asks: withEmail},
 	{name: "a kubelet with a URI", signer: kubelets, asks: withURI},
 	{name: "a server without a name", signer: servers, asks: func(r *form) { r.DNSNames = nil }},
@@ -135,7 +136,8 @@ var all = []crafted{
 
 	// An authority: it is signed, but the certificate isn't one's.
 	{name: "an authority", signer: clients, signed: true, asks: toBeAnAuthority},
-	{name: "an authority for anyone", signer: anyone, signed: true, is: uses(certificatesv1.UsageCertSign), asks: toBeAnAuthority},
+	{name: "an authority for anyone", signer: anyone, signed: true,
+		is: uses(certificatesv1.UsageCertSign), asks: toBeAnAuthority},
 
 	// Who signs: nobody signs for a signer whose authority it doesn't have.
 	{name: "somebody else's signer", signer: clients, is: func(o *csr) { o.Spec.SignerName = "example.com/a" }},
