@@ -100,7 +100,8 @@ const (
 var all = []crafted{
 	// The subject.
 	{name: "masters as a kubelet", signer: kubelets, asks: subjectOf([]string{"system:masters"}, "system:node:a")},
-	{name: "nodes and masters", signer: kubelets, asks: subjectOf([]string{"system:nodes", "system:masters"}, "system:node:a")},
+	{name: "nodes and masters", signer: kubelets,
+		asks: subjectOf([]string{"system:nodes", "system:masters"}, "system:node:a")},
 	{name: "nodes twice", signer: kubelets, asks: subjectOf([]string{"system:nodes", "system:nodes"}, "system:node:a")},
 	{name: "no organization", signer: kubelets, asks: subjectOf(nil, "system:node:a")},
 	{name: "a kubelet by an admin's name", signer: kubelets, asks: subjectOf([]string{"system:nodes"}, "kubernetes-admin")},
