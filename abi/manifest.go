@@ -155,9 +155,11 @@ type Key struct {
 	View int32 `json:"view"`
 	// Path makes the values at this path (metadata.namespace, spec.nodeName, …) the keys, not the objects.
 	Path string `json:"path,omitempty"`
-	// Single gives the controller a single key, which is synced every period, and when a view changes that isn't quiet.
+	// Single gives the controller a single key, which is synced at the start, every period, and when a view changes that
+	// isn't quiet.
 	Single bool `json:"single,omitempty"`
-	// Period is how often the single key is synced, in nanoseconds; 0 means only when a view changes.
+	// Period is how often the single key is synced, in nanoseconds; 0 means only at the start and when a view
+	// changes.
 	Period int64 `json:"period,omitempty"`
 }
 
@@ -308,9 +310,9 @@ type Write struct {
 	// Subresource is the subresource that may be written, such as "status"; empty for the objects themselves.
 	Subresource string `json:"subresource,omitempty"`
 	// Verbs are as in RBAC: get, list, create, update, patch, delete, deletecollection. An update is sent as update if
-	// that is among them, else as patch. Three more verbs belong to no effect, but RBAC asks for them: approve and sign,
-	// for a signer, to update the approval or the status of a certificate signing request; and escalate, to write roles
-	// with rights that the writer doesn't have. Required.
+	// that is among them, else as patch. Four more verbs belong to no effect, but RBAC asks for them: approve, sign and
+	// attest, for a signer, to update the approval or the status of a certificate signing request, or to write a cluster
+	// trust bundle of that signer; and escalate, to write roles with rights that the writer doesn't have. Required.
 	Verbs []string `json:"verbs"`
 	// Namespaces are the namespaces in which the right holds; none means all.
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -328,7 +330,7 @@ func (w Write) Named(names ...string) Write { w.Names = names; return w }
 // Changes reports whether the right is one to change objects of its resource.
 func (w *Write) Changes() bool {
 	return slices.ContainsFunc(w.Verbs, func(v string) bool {
-		return v != "get" && v != "list" && v != "approve" && v != "sign"
+		return v != "get" && v != "list" && v != "approve" && v != "sign" && v != "attest"
 	})
 }
 

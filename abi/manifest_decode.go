@@ -178,7 +178,7 @@ func (r *Resource) WellNamed() error {
 
 // writeVerbs are those that a Write may have.
 var writeVerbs = []string{"get", "list", "create", "update", "patch", "delete", "deletecollection", "approve", "escalate",
-	"sign"}
+	"sign", "attest"}
 
 // nameless are those of what has no name to go by.
 var nameless = []string{"list", "create", "deletecollection"}

@@ -11,8 +11,8 @@ import (
 )
 
 // grantVerbs are the verbs that a rule can have.
-var grantVerbs = []string{"*", "approve", "create", "delete", "deletecollection", "escalate", "get", "list", "patch",
-	"sign", "update", "watch"}
+var grantVerbs = []string{"*", "approve", "attest", "create", "delete", "deletecollection", "escalate", "get", "list",
+	"patch", "sign", "update", "watch"}
 
 func (r *Rule) validate(p *field.Path) (errs field.ErrorList) {
 	if len(r.APIGroups) == 0 {

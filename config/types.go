@@ -226,8 +226,8 @@ type Rule struct {
 	// Resources are plurals such as "pods", or a plural with a subresource, such as "pods/status"; "*" is all resources
 	// and their subresources, "*/scale" that subresource of all resources. Required.
 	Resources []string `json:"resources"`
-	// Verbs are get, list, watch, create, update, patch, delete, deletecollection, approve, escalate, sign, or "*" for all
-	// of them. An eviction is a create of pods/eviction. Required.
+	// Verbs are get, list, watch, create, update, patch, delete, deletecollection, approve, attest, escalate, sign, or "*"
+	// for all of them. An eviction is a create of pods/eviction. Required.
 	Verbs []string `json:"verbs"`
 	// Namespaces are the namespaces whose objects the rule covers. A Namespace object counts as in itself; other objects
 	// without a namespace are in none of them. Default: none, which covers all namespaces and what is in no namespace.

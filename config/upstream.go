@@ -31,8 +31,8 @@ var byHand = map[string]func(c *Configuration, fs *pflag.FlagSet) error{
 		c.Serving.TLS.CipherSuites = slices.DeleteFunc(cipherSuites(fs), insecure)
 		return nil
 	},
-	"root-ca-file": func(c *Configuration, fs *pflag.FlagSet) error { // of two plugins
-		for _, plugin := range []string{"rootca", "serviceaccounttoken"} {
+	"root-ca-file": func(c *Configuration, fs *pflag.FlagSet) error { // of three plugins
+		for _, plugin := range []string{"rootca", "serviceaccounttoken", "clustertrustbundle"} {
 			c.configured(plugin).setSetting("root-ca-file", fs.Lookup("root-ca-file").Value.String())
 		}
 		return nil

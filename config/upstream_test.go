@@ -250,7 +250,7 @@ func TestGatesOfAStage(t *testing.T) {
 		}},
 		{[]string{"--feature-gates=AllBeta=false", "--emulated-version=1.34"}, map[string]string{
 			"JobManagedBy": "false", "PodDeletionCost": "false", "PodLevelResources": "false", "HPAGeneration": "true",
-			"StatefulSetSemanticRevisionComparison": "false",
+			"StatefulSetSemanticRevisionComparison": "false", "ClusterTrustBundle": "false",
 		}},
 	} {
 		c, err := fromFlags(t, append(x.args, "--config="+file)...)

@@ -48,6 +48,7 @@ func runAPIServer(ctx context.Context, o clusterOptions, listener net.Listener, 
 		"--profiling=false",
 		"--max-requests-inflight=4000",
 		"--max-mutating-requests-inflight=4000",
+		"--runtime-config=" + o.runtimeConfig,
 	}
 	if o.auditLog != "" {
 		policy := in("audit-policy.yaml")

@@ -71,6 +71,7 @@ When the cluster can be used, one line that starts with "ready" is printed.`,
 		"take away the taint of new nodes that they aren't ready; false leaves that to a controller")
 	f.IntVar(&o.port, "port", 0, "the API server's port on loopback; 0 takes a free one")
 	f.StringVar(&o.auditLog, "audit-log", "", "file for an audit log of every request at metadata level")
+	f.StringVar(&o.runtimeConfig, "runtime-config", "", "the API server's flag of that name: which versions it serves")
 	f.BoolVar(&untilEOF, "until-eof", false,
 		"stop when standard input ends, so that the cluster never outlives who started it")
 	if err := cmd.MarkFlagRequired("dir"); err != nil {

@@ -21,6 +21,8 @@ type clusterOptions struct {
 	nodes    int
 	port     int
 	auditLog string
+	// runtimeConfig is the API server's --runtime-config.
+	runtimeConfig string
 	// podRanges and liftTaints have devcluster do what node controllers would: give each node its pod ranges, and take
 	// away the taint that says that it isn't ready.
 	podRanges, liftTaints bool

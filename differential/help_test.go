@@ -13,6 +13,7 @@ import (
 	controllers "k8s.io/component-base/metrics/prometheus/controllers"
 	_ "k8s.io/component-base/metrics/prometheus/version" // kubernetes_build_info
 	endpointslice "k8s.io/endpointslice/metrics"
+	_ "k8s.io/kubernetes/pkg/controller/certificates/clustertrustbundlepublisher" // which registers its metrics
 	rootca "k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher"
 	cronjob "k8s.io/kubernetes/pkg/controller/cronjob/metrics"
 	daemonset "k8s.io/kubernetes/pkg/controller/daemon/metrics"

@@ -67,7 +67,8 @@ type Controller struct {
 type KeyedBy struct {
 	// Path makes a key of each value at this path of the first view's objects.
 	Path string
-	// Single makes the whole controller one key, synced each Every nanoseconds (0: never) and when a loud view changes.
+	// Single makes the whole controller one key, synced at the start, each Every nanoseconds (0: never), and when a loud
+	// view changes.
 	Single bool
 	Every  int64
 }

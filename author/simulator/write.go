@@ -125,7 +125,7 @@ func (c *Cluster) validate(k *kind, o *Object) field.ErrorList {
 		check = apivalidation.NameIsDNS1035Label
 	case k.Group == "" && k.Name == "namespaces":
 		check = apivalidation.NameIsDNSLabel
-	case k.Group == "rbac.authorization.k8s.io":
+	case k.Group == "rbac.authorization.k8s.io", k.Group == "certificates.k8s.io" && k.Name == "clustertrustbundles":
 		check = func(string, bool) []string { return nil } // any path segment
 	}
 	return apivalidation.ValidateObjectMetaAccessor(o, k.namespaced, check, field.NewPath("metadata"))

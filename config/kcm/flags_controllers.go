@@ -62,8 +62,9 @@ var controllers = []Group{
 	}},
 	{"serviceaccount-controller", []Flag{
 		{Name: "root-ca-file", Value: Text(""), Of: "root-ca-certificate-publisher-controller",
-			Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace, and " +
-				"serviceaccount-token-controller into Secrets for tokens"},
+			Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace, " +
+				"serviceaccount-token-controller into Secrets for tokens, and " +
+				"kube-apiserver-serving-clustertrustbundle-publisher-controller into a ClusterTrustBundle"},
 		{Name: "service-account-private-key-file", Value: Text(""), Sets: "signing.serviceAccountKeyFile",
 			Usage: "private key in PEM that service accounts' tokens in Secrets are signed with; it turns " +
 				"serviceaccount-token-controller on"},

@@ -21,7 +21,11 @@ var builtins = map[string]builtin{
 		"legacy-service-account-token-clean-up-period": "How long a generated token of a service account is unused before it is marked as invalid, and then how long it is before it is deleted.",
 		"PodCertificateRequest":                        "Whether requests of pods for certificates are deleted when they are old.",
 	}},
-	"clusterrole-aggregation-controller":             {plugin: "clusterroleaggregation"},
+	"clusterrole-aggregation-controller": {plugin: "clusterroleaggregation"},
+	"kube-apiserver-serving-clustertrustbundle-publisher-controller": {plugin: "clustertrustbundle", settings: map[string]string{
+		"root-ca-file":       "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either nothing is published.",
+		"ClusterTrustBundle": "Whether the bundle is published.",
+	}},
 	"cronjob-controller":                             {plugin: "cronjob"},
 	"certificatesigningrequest-approving-controller": {plugin: "csrapproving"},
 	"certificatesigningrequest-signing-controller":   {plugin: "csrsigning"},

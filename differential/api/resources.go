@@ -27,6 +27,7 @@ import (
 	cronjobs "k8s.io/kubernetes/pkg/registry/batch/cronjob/storage"
 	jobs "k8s.io/kubernetes/pkg/registry/batch/job/storage"
 	requests "k8s.io/kubernetes/pkg/registry/certificates/certificates/storage"
+	bundles "k8s.io/kubernetes/pkg/registry/certificates/clustertrustbundle/storage"
 	podrequests "k8s.io/kubernetes/pkg/registry/certificates/podcertificaterequest/storage"
 	configmaps "k8s.io/kubernetes/pkg/registry/core/configmap/storage"
 	endpoints "k8s.io/kubernetes/pkg/registry/core/endpoint/storage"
@@ -157,6 +158,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	podRequest, podRequestStatus, e := podrequests.NewREST(o, nil, clock.RealClock{})
 	add(certsV1, "podcertificaterequests", "PodCertificateRequest", podRequest,
 		map[string]rest.Storage{"status": podRequestStatus}, e)
+	bundle, e := bundles.NewREST(o)
+	add(certsV1, "clustertrustbundles", "ClusterTrustBundle", bundle, nil, e)
 	add(accessV1, "subjectaccessreviews", "SubjectAccessReview",
 		reviews.NewREST(authorizer.AuthorizerFunc(authorize), legacyscheme.Scheme), nil, nil)
 	slice, e := slices.NewREST(o)

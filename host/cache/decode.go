@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -91,6 +92,13 @@ func newDecoder(r *schema.Resource, s *selection) (*decoder, error) {
 		d.only, err = d.withIdentity(d.selection.chosenMask(nil))
 	}
 	return d, err
+}
+
+// isOlder reports whether an answer of this version has the resource's form.
+func (d *decoder) isOlder(apiVersion string) bool {
+	return slices.ContainsFunc(schema.Older(d.resource.Resource), func(v string) bool {
+		return apiVersion == d.resource.Group+"/"+v
+	})
 }
 
 // withIdentity returns the mask with what makes an object, which may be nothing.
@@ -202,7 +210,7 @@ func (d *decoder) decode(data []byte, into runtime.Object) (runtime.Object, *ksc
 	if isList {
 		gvk = &d.listKind
 	}
-	if string(kind) != gvk.Kind || string(apiVersion) != d.apiVersion {
+	if string(kind) != gvk.Kind || string(apiVersion) != d.apiVersion && !d.isOlder(string(apiVersion)) {
 		got := kschema.FromAPIVersionAndKind(string(apiVersion), string(kind))
 		if string(kind) == "Status" && string(apiVersion) == "v1" {
 			s := &metav1.Status{}

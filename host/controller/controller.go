@@ -236,7 +236,7 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	defer stop()
 	var workers sync.WaitGroup
 	workers.Go(func() { <-ctx.Done() }) // there may be more workers until then
-	if p := time.Duration(v.Manifest.Key.Period); v.Manifest.Key.Single && p > 0 {
+	if v.Manifest.Key.Single {          // it is there, whether there are objects or not
 		c.Wake(Key{}) // before a worker may take it, so that its first sync is one
 	}
 	period := c.startWorkers(ctx, &workers, work)

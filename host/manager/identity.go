@@ -100,10 +100,11 @@ type identities struct {
 	// tokens are by account: one that a version has asked for serves the next versions, too.
 	tokens map[string]*rest.Config
 	share  transport.WrapperFunc // the writers' connections
+	choose transport.WrapperFunc // the versions of resources; base has it already
 }
 
-func newIdentities(base *rest.Config) *identities {
-	return &identities{base: base, tokens: map[string]*rest.Config{}, share: connections.Share()}
+func newIdentities(base *rest.Config, choose transport.WrapperFunc) *identities {
+	return &identities{base: base, tokens: map[string]*rest.Config{}, share: connections.Share(), choose: choose}
 }
 
 // configOf returns what an account writes with, which is made where it is missing.
@@ -127,6 +128,7 @@ func (i *identities) configOf(account string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("credentials of service account %s/%s: %w", accountNamespace, account, err)
 	}
+	r.Wrap(i.choose)
 	i.tokens[account] = r
 	return r, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/host/server"
 	"github.com/windlass-dev/windlass/host/signing/keyring"
 	"github.com/windlass-dev/windlass/host/tracing"
+	"github.com/windlass-dev/windlass/host/versions"
 )
 
 // Options are what a manager takes besides its configuration; all have defaults.
@@ -205,7 +206,7 @@ func (m *manager) run(told context.Context) error {
 
 // prepare chooses the plugins, and makes all that they need of the manager; nothing runs yet.
 func (m *manager) prepare(ctx context.Context, c *config.Configuration, began time.Time) (chosen []*choice, err error) {
-	o := &m.options
+	o, choose := &m.options, versions.Choose()
 	m.chooser = newChooser(ctx, o.Sources, m.leaders)
 
 	// the server's turn comes after the plugins', which are looked at meanwhile: what is wrong with one of them is told
@@ -214,6 +215,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	if m.rest, err = restConfig(&c.ClientConnection); err != nil {
 		answered <- err
 	} else {
+		m.rest.Wrap(choose)
 		if o.Wrap != nil {
 			o.Wrap(m.rest)
 		}
@@ -244,7 +246,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 		return nil, err
 	}
 	m.recordings.discovery.Store(m.stores.discovery)
-	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: newIdentities(m.rest), metrics: m.metrics,
+	m.loader = &loader{rest: m.rest, wrap: o.Wrap, identities: newIdentities(m.rest, choose), metrics: m.metrics,
 		recordings: m.recordings, leaders: m.leaders, stores: m.stores, gate: sandbox.NewGate(0), trimmer: m.trimmer,
 		keyring: m.keyring}
 	if err := m.leaders.openLeases(m.rest, o.Wall, o.Will); err != nil {

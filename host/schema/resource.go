@@ -133,6 +133,18 @@ func All() []abi.Resource {
 	return Sorted(builtin())
 }
 
+// older are, newest first, the versions of a resource that has had the same form in them.
+var older = map[abi.Resource][]string{
+	{Group: "certificates.k8s.io", Version: "v1", Name: "clustertrustbundles"}: {"v1beta1", "v1alpha1"},
+}
+
+// Older returns the versions in which a built-in resource may be read and written where the API server doesn't serve
+// it as it is named: they have the same form, and what stands in it means the same.
+func Older(r abi.Resource) []string { return older[r] }
+
+// WithOlder returns the resources that have [Older] versions.
+func WithOlder() []abi.Resource { return Sorted(older) }
+
 // Sorted returns the resources of a map, in the order of their names.
 func Sorted[V any](m map[abi.Resource]V) []abi.Resource {
 	return slices.SortedFunc(maps.Keys(m), func(a, b abi.Resource) int { return strings.Compare(a.String(), b.String()) })

@@ -121,7 +121,7 @@ func Compile(c *abi.Controller) (*Plan, error) {
 	return p, nil
 }
 
-// signers are what approve and sign are verbs of; there are no objects of it.
+// signers are what approve, attest and sign are verbs of; there are no objects of it.
 const signers = "signers"
 
 func viewName(c *abi.Controller, i int) string {

@@ -6,6 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/bootstrapsigner"
 	"github.com/windlass-dev/windlass/plugins/cleaner"
 	"github.com/windlass-dev/windlass/plugins/clusterroleaggregation"
+	"github.com/windlass-dev/windlass/plugins/clustertrustbundle"
 	"github.com/windlass-dev/windlass/plugins/cronjob"
 	"github.com/windlass-dev/windlass/plugins/csrapproving"
 	"github.com/windlass-dev/windlass/plugins/csrsigning"
@@ -37,6 +38,7 @@ var Plugins = []Plugin{
 	{"bootstrapsigner", bootstrapsigner.Plugin},
 	{"cleaner", cleaner.Plugin},
 	{"clusterroleaggregation", clusterroleaggregation.Plugin},
+	{"clustertrustbundle", clustertrustbundle.Plugin},
 	{"cronjob", cronjob.Plugin},
 	{"csrapproving", csrapproving.Plugin},
 	{"csrsigning", csrsigning.Plugin},

@@ -45,6 +45,8 @@ type Options struct {
 	// NoPodRanges and KeepTaints leave to controllers what the cluster does for its nodes otherwise: to give them pod
 	// ranges, and to take away the taint that a new node isn't ready.
 	NoPodRanges, KeepTaints bool
+	// RuntimeConfig is the API server's --runtime-config: which versions of resources it serves other than by default.
+	RuntimeConfig string
 	// the cluster's folder; a second cluster on the same folder continues the first. Start makes one when it is empty
 	Dir string
 }
@@ -112,6 +114,7 @@ func Run(ctx context.Context, o Options) (*Cluster, error) {
 	args := []string{"run", "--until-eof", "--dir", o.Dir, "--nodes", strconv.Itoa(o.Nodes), "--port",
 		strconv.Itoa(o.Port)}
 	args = append(args, fmt.Sprintf("--pod-ranges=%t", !o.NoPodRanges), fmt.Sprintf("--lift-taints=%t", !o.KeepTaints))
+	args = append(args, "--runtime-config", o.RuntimeConfig)
 	if o.Audit {
 		c.AuditLog = filepath.Join(o.Dir, "audit.log")
 		args = append(args, "--audit-log", c.AuditLog)

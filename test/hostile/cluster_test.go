@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ const namespace = "hostile"
 const undeclared = "it is not among the writes of the controller's manifest"
 
 // answers are the modules whose answers mean harm, and some others as the manager runs them.
-var answers = []attack{
+var answers = slices.Concat(signing, []attack{
 	{name: "effect-undeclared", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-verb", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-subresource", stage: atEffects, result: "refused", says: undeclared},
@@ -70,7 +71,7 @@ var answers = []attack{
 	{name: "zone-huge", stage: harmless, result: "ok"},
 	{name: "zone-outside", stage: harmless, result: "ok"},
 	{name: "log-million", stage: harmless, result: "ok"},
-}
+})
 
 // TestCorpusOnCluster: the manager runs hostile plugins that are in its folder. None writes anything, each failure is
 // counted and logged with its plugin and its key, what can't be loaded is named, and other controllers go on.
