@@ -39,6 +39,17 @@ func Whole(n int64) Amount {
 // IsZero reports whether the amount is 0.
 func (a Amount) IsZero() bool { return a.high|a.low == 0 }
 
+// Sign is -1, 0 or 1.
+func (a Amount) Sign() int {
+	switch {
+	case a.negative:
+		return -1
+	case a.IsZero():
+		return 0
+	}
+	return 1
+}
+
 // Compare is -1 where a is less than b, 1 where it is more, 0 where they are the same amount.
 func (a Amount) Compare(b Amount) int {
 	if a.negative != b.negative {
