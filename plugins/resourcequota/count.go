@@ -126,10 +126,15 @@ func (t *tally) countDevices(c *sdk.Call) {
 	if t.boundsExtended() {
 		classes = deviceClasses.List(c)
 	}
-	shares := sharesOf(t, func(name corev1.ResourceName) (deviceCount, bool) { return deviceCountOf(name, classes) })
-	if len(shares) == 0 || len(t.scopes) > 0 { // no scope is about devices
+	countOf := func(name corev1.ResourceName) (deviceCount, bool) { return deviceCountOf(name, classes) }
+	if len(sharesOf(t, countOf)) == 0 || len(t.scopes) > 0 { // no scope is about devices
 		return
 	}
+	// Where claims are counted at all, devices of a class that isn't there are as well.
+	shares := sharesOf(t, func(name corev1.ResourceName) (deviceCount, bool) {
+		how, known := countOf(name)
+		return how, known || how.extended != nil
+	})
 	for _, d := range deviceClaims.List(c) {
 		for _, x := range shares {
 			t.add(x.place, d.usage(x.how, amount{}))

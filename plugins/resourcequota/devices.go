@@ -16,8 +16,8 @@ type deviceCount struct {
 	extended []string
 }
 
-// deviceCountOf returns what a resource of a quota counts of ResourceClaims; known is false where it counts something
-// else. (pkg/quota/v1/evaluator/core/resource_claims.go)
+// deviceCountOf returns what a resource of a quota counts of ResourceClaims; known is false where it isn't counted for
+// their sake: it counts something else, or its device class isn't there. (pkg/quota/v1/evaluator/core/resource_claims.go)
 func deviceCountOf(name corev1.ResourceName, classes []*DeviceClass) (c deviceCount, known bool) {
 	if name == "count/resourceclaims.resource.k8s.io" {
 		return deviceCount{}, true
@@ -30,22 +30,31 @@ func deviceCountOf(name corev1.ResourceName, classes []*DeviceClass) (c deviceCo
 		return deviceCount{}, false
 	}
 
-	implicit, isImplicit := strings.CutPrefix(of, resourcev1.ResourceDeviceClassPrefix)
+	if class, ok := strings.CutPrefix(of, resourcev1.ResourceDeviceClassPrefix); ok {
+		return deviceCount{extended: []string{class}}, exists(class, classes)
+	}
 	var newest *DeviceClass
 	for _, d := range classes {
-		switch {
-		case isImplicit && d.Name == implicit:
-			c.extended = append(c.extended, d.Name)
-		case d.Spec.ExtendedResourceName != nil && *d.Spec.ExtendedResourceName == of:
-			c.extended = append(c.extended, d.Name)
-			if newest == nil || d.newerThan(newest) {
-				newest = d
-				last := len(c.extended) - 1
-				c.extended[0], c.extended[last] = c.extended[last], c.extended[0]
-			}
+		if d.Spec.ExtendedResourceName == nil || *d.Spec.ExtendedResourceName != of {
+			continue
+		}
+		c.extended = append(c.extended, d.Name)
+		if newest == nil || d.newerThan(newest) {
+			newest = d
+			last := len(c.extended) - 1
+			c.extended[0], c.extended[last] = c.extended[last], c.extended[0]
 		}
 	}
 	return c, len(c.extended) > 0
+}
+
+func exists(class string, classes []*DeviceClass) bool {
+	for _, d := range classes {
+		if d.Name == class {
+			return true
+		}
+	}
+	return false
 }
 
 // newerThan reports whether this class is the one that an extended resource stands for, if both name it.
