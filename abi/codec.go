@@ -45,6 +45,7 @@ func AppendRequest(b []byte, r *SyncRequest) []byte {
 			b = appendText(b, 2, o.ResourceVersion)
 			b = appendText(b, 3, o.Resource)
 			b = appendText(b, 4, o.Kind)
+			b = appendInt(b, 5, uint64(o.Count))
 		}
 		b = appendInt(b, 4, uint64(v.Count))
 		if v.Guarded {
@@ -52,6 +53,9 @@ func AppendRequest(b []byte, r *SyncRequest) []byte {
 		}
 		for _, r := range v.Unlisted {
 			b = wire.AppendString(b, 6, r) // an empty one, too: it is an element
+		}
+		if v.Unserved {
+			b = appendInt(b, 7, 1)
 		}
 	}
 
@@ -67,6 +71,9 @@ func sizeView(v *ViewData) int {
 	if v.Guarded {
 		n += 2
 	}
+	if v.Unserved {
+		n += 2
+	}
 	for i := range v.Objects {
 		n += sizeNested(sizeObject(&v.Objects[i]))
 	}
@@ -77,7 +84,8 @@ func sizeView(v *ViewData) int {
 }
 
 func sizeObject(o *ObjectData) int {
-	return sizeText(len(o.Data)) + sizeText(len(o.ResourceVersion)) + sizeText(len(o.Resource)) + sizeText(len(o.Kind))
+	return sizeText(len(o.Data)) + sizeText(len(o.ResourceVersion)) + sizeText(len(o.Resource)) + sizeText(len(o.Kind)) +
+		sizeInt(uint64(o.Count))
 }
 
 // All field numbers here are below 16: a tag is one byte. Zero values are left out.

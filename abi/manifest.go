@@ -231,6 +231,9 @@ type View struct {
 	// does its work in parts where there may be more objects than its memory holds. Of large objects it delivers fewer, up
 	// to 8 MiB, but at least one. Those beyond it wake the key, too. A lazy view has it for each ask.
 	First int32 `json:"first,omitempty"`
+	// Distinct delivers objects whose fields are equal once, each with how many there are: what the plugin adds up over
+	// many objects of a few kinds. Such an object has the declared fields alone, not even a name, and can't be written.
+	Distinct bool `json:"distinct,omitempty"`
 	// Quiet names paths whose changes wake no key; "*" is the whole view.
 	Quiet []string `json:"quiet,omitempty"`
 	// Unseen names paths that aren't delivered, and whose changes wake the key all the same: what only the host may read,

@@ -68,6 +68,7 @@ var view = table[View](
 	member("lazy", wire.Bool, unsafe.Offsetof(View{}.Lazy), nil),
 	member("askBy", wire.Rep|wire.String, unsafe.Offsetof(View{}.AskBy), nil),
 	member("partial", wire.Bool, unsafe.Offsetof(View{}.Partial), nil),
+	member("distinct", wire.Bool, unsafe.Offsetof(View{}.Distinct), nil),
 	member("lenient", wire.Bool, unsafe.Offsetof(View{}.Lenient), nil),
 	member("count", wire.Int32, unsafe.Offsetof(View{}.Count), nil),
 	member("first", wire.Int32, unsafe.Offsetof(View{}.First), nil),

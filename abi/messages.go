@@ -64,6 +64,9 @@ type ViewData struct {
 	Guarded      bool  // the guard didn't hold: the view was not looked at
 	// Unlisted are the resources whose objects a lenient view may lack, because they can't be listed.
 	Unlisted []string
+	// Unserved says that the resource that was asked for isn't one whose objects are watched for views over all resources:
+	// the API server doesn't serve it, or it can't be listed, watched and deleted, or its objects are in no namespace.
+	Unserved bool
 }
 
 // ObjectData is one object: its projected wire bytes, in which the resource version may be old, beside its resource
@@ -74,6 +77,8 @@ type ObjectData struct {
 	// Resource and Kind are set in views over all resources.
 	Resource string
 	Kind     string
+	// Count is how many objects a distinct view stands for with this one; else 0.
+	Count int64
 }
 
 // SyncResponse is the answer to a SyncRequest.
@@ -328,6 +333,9 @@ type Ask struct {
 	// Shared, with Fresh, has a list do that began for another question, once the cache held the key's object as the sync
 	// sees it: what is asked may be older than the question, but not than what it is about.
 	Shared bool
+	// Resource names the resource that a view over all resources is asked for, without a version, such as
+	// deployments.apps; other views' questions have none.
+	Resource string
 }
 
 // Wake names a key of a controller in the same module.

@@ -22,7 +22,8 @@ var objectData = table[ObjectData](
 	field(1, wire.Bytes, unsafe.Offsetof(ObjectData{}.Data), nil),
 	field(2, wire.String, unsafe.Offsetof(ObjectData{}.ResourceVersion), nil),
 	field(3, wire.String, unsafe.Offsetof(ObjectData{}.Resource), nil),
-	field(4, wire.String, unsafe.Offsetof(ObjectData{}.Kind), nil))
+	field(4, wire.String, unsafe.Offsetof(ObjectData{}.Kind), nil),
+	field(5, wire.Int64, unsafe.Offsetof(ObjectData{}.Count), nil))
 
 var viewData = table[ViewData](
 	field(1, wire.Int32, unsafe.Offsetof(ViewData{}.View), nil),
@@ -30,7 +31,8 @@ var viewData = table[ViewData](
 	field(3, wire.Rep|wire.Message, unsafe.Offsetof(ViewData{}.Objects), &objectData),
 	field(4, wire.Int64, unsafe.Offsetof(ViewData{}.Count), nil),
 	field(5, wire.Bool, unsafe.Offsetof(ViewData{}.Guarded), nil),
-	field(6, wire.Rep|wire.String, unsafe.Offsetof(ViewData{}.Unlisted), nil))
+	field(6, wire.Rep|wire.String, unsafe.Offsetof(ViewData{}.Unlisted), nil),
+	field(7, wire.Bool, unsafe.Offsetof(ViewData{}.Unserved), nil))
 
 var syncRequest = table[SyncRequest](
 	field(1, wire.Int32, unsafe.Offsetof(SyncRequest{}.Controller), nil),
@@ -64,7 +66,8 @@ var ask = table[Ask](
 	field(6, wire.Bytes, unsafe.Offsetof(Ask{}.Selector), nil),
 	field(7, wire.Bool, unsafe.Offsetof(Ask{}.Fresh), nil),
 	field(8, wire.Bool, unsafe.Offsetof(Ask{}.Count), nil),
-	field(9, wire.Bool, unsafe.Offsetof(Ask{}.Shared), nil))
+	field(9, wire.Bool, unsafe.Offsetof(Ask{}.Shared), nil),
+	field(10, wire.String, unsafe.Offsetof(Ask{}.Resource), nil))
 
 var wake = table[Wake](
 	field(1, wire.Int32, unsafe.Offsetof(Wake{}.Controller), nil),

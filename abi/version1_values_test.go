@@ -39,6 +39,9 @@ func toThePlugin() []value {
 		{name: "request-without-the-unlisted", message: &SyncRequest{Key: key, Views: []ViewData{
 			{View: 0, Count: 1, Unlisted: []string{"example.com/v1/gears", "metrics.example.com/v1beta1/*"}},
 		}}},
+		{name: "request-of-distinct-objects", message: &SyncRequest{Key: key, Views: []ViewData{
+			{View: 1, Objects: []ObjectData{{Data: []byte{0x12, 0}, Count: 50000}}}, {View: 2, Unserved: true},
+		}}},
 		{name: "request-of-a-key", message: &SyncRequest{Key: KeyRef{Name: "default"}}},
 		{name: "request-without-anything", message: &SyncRequest{}},
 		{name: "request-before-its-timer", message: &SyncRequest{Key: KeyRef{Name: "default"}, Timer: 30000000000}},
@@ -121,6 +124,9 @@ func version1Effects() []value {
 		})},
 		{name: "view-shared", message: of(EffectView, func(e *Effect) {
 			*e = Effect{Kind: EffectView, Ask: &Ask{View: 2, Namespace: "shop", Fresh: true, Shared: true}}
+		})},
+		{name: "view-of-a-resource", message: of(EffectView, func(e *Effect) {
+			*e = Effect{Kind: EffectView, Ask: &Ask{View: 2, Namespace: "shop", Resource: "deployments.apps", Count: true}}
 		})},
 		{name: "group-in-sequence", message: nestedGroup(Sequence)},
 		{name: "group-with-a-slow-start", message: nestedGroup(SlowStart)},
@@ -258,17 +264,23 @@ func version1Manifests() map[string]*Manifest {
 			{Name: "others", Resource: pods, Fields: []string{"metadata.name"}, First: 500}},
 	}}}
 
+	distinct := &Manifest{Name: "distinct", Version: "1.0.0", Controllers: []Controller{{
+		Name: "distinct-controller", Views: []View{{Name: "pods", Resource: pods, Fields: []string{"metadata.name"}},
+			{Name: "others", Resource: pods, Fields: []string{"spec.nodeName"}, Lazy: true, Distinct: true}},
+	}}}
+
 	unseen := &Manifest{Name: "unseen", Version: "1.0.0", Controllers: []Controller{{
 		Name: "unseen-controller", Views: []View{{Name: "secrets", Resource: Resource{Version: "v1", Name: "secrets"},
 			Fields: []string{"metadata.name"}, Unseen: []string{"data[token]"}}},
 	}}}
 
 	return map[string]*Manifest{
-		"manifest-lenient": lenient,
-		"manifest-unseen":  unseen,
-		"manifest-parted":  parted,
-		"manifest-small":   small,
-		"manifest-scoped":  scoped,
+		"manifest-lenient":  lenient,
+		"manifest-distinct": distinct,
+		"manifest-unseen":   unseen,
+		"manifest-parted":   parted,
+		"manifest-small":    small,
+		"manifest-scoped":   scoped,
 		"manifest": {
 			Name: "everything", Version: "1.2.3", Description: "Has every member <& more> that a manifest can have.",
 			StateVersion: 2, Memory: 8 << 20,

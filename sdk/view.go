@@ -92,6 +92,10 @@ func (v *View[T, P]) Partial() *View[T, P] { v.s.view.Partial = true; return v }
 // minute the view is delivered with what the others have, and [View.Unlisted] names those.
 func (v *View[T, P]) Lenient() *View[T, P] { v.s.view.Lenient = true; return v }
 
+// Distinct delivers objects whose fields are equal once, without names; [View.AskDistinct] tells how many there are of
+// each. It is for lazy views over many objects that are added up.
+func (v *View[T, P]) Distinct() *View[T, P] { v.s.view.Distinct = true; return v }
+
 // Quiet names paths whose changes wake no key; without paths, the whole view is quiet.
 func (v *View[T, P]) Quiet(paths ...string) *View[T, P] {
 	if len(paths) == 0 {
@@ -176,6 +180,31 @@ func (v *View[T, P]) AskFirst(c *Call, a abi.Ask) (first []P, all int) {
 	a.View = int32(i)
 	data := c.performAsk(&a)
 	return v.decode(c, data), int(data.Count)
+}
+
+// AskDistinct is [View.Ask] of a distinct view: counts has how many objects each of these stands for.
+func (v *View[T, P]) AskDistinct(c *Call, a abi.Ask) (objects []P, counts []int) {
+	i := c.viewIndex(&v.s)
+	if i < 0 {
+		return nil, nil
+	}
+	a.View = int32(i)
+	data := c.performAsk(&a)
+	for i := range data.Objects {
+		counts = append(counts, int(data.Objects[i].Count))
+	}
+	return v.decode(c, data), counts
+}
+
+// AskCount asks only how many objects a lazy view has for a question. Of a view over all resources, the answer's
+// Unserved says that there is no such resource, and Unlisted, of a lenient one, that its objects can't be listed.
+func (v *View[T, P]) AskCount(c *Call, a abi.Ask) *abi.ViewData {
+	i := c.viewIndex(&v.s)
+	if i < 0 {
+		return &abi.ViewData{}
+	}
+	a.View, a.Count = int32(i), true
+	return c.performAsk(&a)
 }
 
 // Count returns the number of objects of a counted view, or of one that delivers the first ones alone.

@@ -362,7 +362,7 @@ func (x *monitors) joinStores() {
 		if x.replaces(r, w) {
 			continue
 		}
-		joint = append(joint, x.stores.cache.Store(r))
+		joint = append(joint, views.Part{Store: x.stores.cache.Store(r), Resource: w.Resource})
 		for to, p := range w.parts {
 			if all[to] != nil && !w.lost {
 				all[to][r] = p

@@ -168,6 +168,9 @@ func DescribeZone(z *abi.Zone) string {
 
 func describeAsk(a *abi.Ask) string {
 	s := fmt.Sprintf("%d of %s", a.View, a.Namespace)
+	if a.Resource != "" {
+		s += " resource " + a.Resource
+	}
 	if len(a.Names) > 0 {
 		s += fmt.Sprintf(" names %v", a.Names)
 	}

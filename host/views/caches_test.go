@@ -38,7 +38,7 @@ func (w *world) Store(r abi.Resource) Store {
 	if r == schema.Any {
 		var j Joint
 		for _, r := range anyPool {
-			j = append(j, w.stores[r])
+			j = append(j, Part{w.stores[r], w.schemas[r]})
 		}
 		return j
 	}

@@ -95,7 +95,11 @@ func (x *evaluation) matching(v *view, dst []*cache.Object) []*cache.Object {
 	if !v.Partial { // else the plugin asks the API server for what it doesn't find
 		x.checkCurrency(v, v.Resource)
 	}
-	store := x.world.Store(v.Resource)
+	return x.combineClauses(v, x.world.Store(v.Resource), dst)
+}
+
+// combineClauses appends the objects of a store that satisfy one of the view's disjuncts.
+func (x *evaluation) combineClauses(v *view, store Store, dst []*cache.Object) []*cache.Object {
 	for _, c := range v.clauses {
 		for _, e := range c.refs {
 			x.viewRows(e) // evaluating one in the midst of a combination would change what is picked

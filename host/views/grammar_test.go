@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // path is a path with the kind of values found there; only paths of one kind are joined.
@@ -211,7 +212,7 @@ func randomController(r *rand.Rand) abi.Controller {
 		case 0, 1:
 			v.Count = int32(1 + r.IntN(3))
 		case 2, 3:
-			v.Lazy = true
+			v.Lazy, v.Distinct = true, k.res != schema.Any && chance(r, 30)
 			if chance(r, 50) {
 				v.AskBy = []string{pick(r, k.paths).text}
 			}

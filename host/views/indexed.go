@@ -73,7 +73,9 @@ func StoreOf[S Store](stores map[abi.Resource]S, r abi.Resource) Store {
 	if r == schema.Any {
 		all := Joint{}
 		for _, r := range schema.Sorted(stores) {
-			all = append(all, stores[r])
+			if res, err := schema.Named(r); err == nil {
+				all = append(all, Part{stores[r], res})
+			}
 		}
 		return all
 	}

@@ -25,6 +25,7 @@ var byNamespace = &conj{joins: []*join{{source: source{text: namespaceIndex, met
 // ask is a question with its paths resolved.
 type ask struct {
 	view      int
+	resource  abi.Resource // that a view over all resources is asked for; in any version
 	namespace string
 	names     []string
 	values    []string
@@ -60,10 +61,24 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		return data, nil
 	}
 
-	if !v.Partial {
-		s.x.checkCurrency(v, v.Resource)
+	of := v.Resource
+	if v.plan.overAllResources() {
+		var ok bool
+		if of, ok = s.x.resourceAsked(q); !ok {
+			data.Unserved = true
+			return data, nil
+		}
 	}
-	rows := s.x.answerAsk(v, q)
+	if !v.Partial {
+		if data.Unlisted = s.x.checkAsked(v, of); len(data.Unlisted) > 0 {
+			return data, nil
+		}
+	}
+
+	rows := s.x.answerAsk(v, q, of)
+	if !(a.Count || v.Distinct) || !v.findsOnce(q) {
+		rows = sortObjects(rows)
+	}
 	s.x.checkRows(v, rows)
 	if young := s.x.young; young != nil {
 		s.x.young = nil // the plugin may ask something else
@@ -80,7 +95,9 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		return abi.ViewData{View: a.View}, err
 	}
 
-	s.asked = append(s.asked, rows...)
+	if !v.Distinct { // else they have no name to be written by
+		s.asked = append(s.asked, rows...)
+	}
 	return data, nil
 }
 
@@ -100,6 +117,15 @@ func (p *Plan) compileAsk(a *abi.Ask) (*ask, error) {
 	// The question's strings may point into a buffer that the next call reuses; the subscription outlives it.
 	q := &ask{view: int(a.View), namespace: strings.Clone(a.Namespace), names: cloneStrings(a.Names),
 		values: cloneStrings(a.Values)}
+	q.resource.Name, q.resource.Group, _ = strings.Cut(strings.Clone(a.Resource), ".")
+	switch all := v.plan.overAllResources(); {
+	case all && a.Resource == "":
+		return nil, fmt.Errorf("view %s is over all resources: the question must name one, such as deployments.apps", v.Name)
+	case !all && a.Resource != "":
+		return nil, fmt.Errorf("view %s is of %s: the question can't name a resource", v.Name, v.Resource)
+	case all && a.Fresh:
+		return nil, fmt.Errorf("view %s is over all resources: it can't be asked for what is fresh", v.Name)
+	}
 	m := v.plan.resource.Message
 	if a.Path != "" {
 		if i := slices.IndexFunc(v.asks, func(s source) bool { return s.text == a.Path }); i >= 0 {
@@ -141,9 +167,47 @@ func cloneStrings(s []string) []string {
 	return c
 }
 
-// answerAsk evaluates a lazy view for a question.
-func (x *evaluation) answerAsk(v *view, q *ask) []*cache.Object {
-	store := x.world.Store(v.Resource)
+// resourceAsked returns the resource that a view over all of them is asked for; not ok if there is none whose objects
+// may be seen, or if the question is about a namespace and they are in none.
+func (x *evaluation) resourceAsked(q *ask) (r abi.Resource, ok bool) {
+	joint, _ := uncovered(x.world.Store(schema.Any)).(Joint)
+	part := joint.anyVersion(q.resource)
+	if part == nil || q.namespace != "" && !part.Resource.Namespaced || !x.plan.Reads(part.Resource.Resource) {
+		return r, false
+	}
+	return part.Resource.Resource, true
+}
+
+// checkAsked notes that a question looks into a store that isn't current. A lenient view answers without it, when it
+// has waited: unlisted is what it lacks then.
+func (x *evaluation) checkAsked(v *view, r abi.Resource) (unlisted []string) {
+	if !v.Lenient {
+		x.checkCurrency(v, r)
+		return nil
+	}
+	if x.currency == nil || x.young != nil {
+		return nil
+	}
+	young, ok := x.currency.Current(r)
+	if ok {
+		return nil
+	}
+	lacking, _, wait := x.currency.Lacking()
+	if slices.Contains(lacking, young) {
+		return []string{young.String()}
+	}
+	x.young = &Young{View: v.Name, Resource: young, Wait: wait}
+	return nil
+}
+
+// findsOnce reports whether no object is found twice for the question.
+func (v *view) findsOnce(q *ask) bool {
+	return len(q.names) == 0 && q.path == nil && len(v.clauses) == 1 && len(v.clauses[0].refs) == 0
+}
+
+// answerAsk evaluates a lazy view for a question, over the objects of one resource, in any order, some perhaps twice.
+func (x *evaluation) answerAsk(v *view, q *ask, of abi.Resource) []*cache.Object {
+	store := x.world.Store(of)
 	var found []*cache.Object
 	switch {
 	case len(q.names) > 0 && (q.namespace != "" || !v.plan.resource.Namespaced):
@@ -163,7 +227,7 @@ func (x *evaluation) answerAsk(v *view, q *ask) []*cache.Object {
 	case q.namespace != "" && len(v.clauses) == 1 && v.clauses[0].list && len(v.clauses[0].refs) == 0:
 		found = store.ByIndex(namespaceIndex, string(appendPart(nil, []byte(q.namespace))))
 	default:
-		found = x.matching(v, nil)
+		found = x.combineClauses(v, store, nil)
 	}
 
 	kept := found[:0]
@@ -172,11 +236,14 @@ func (x *evaluation) answerAsk(v *view, q *ask) []*cache.Object {
 			kept = append(kept, o)
 		}
 	}
-	return sortObjects(kept)
+	return kept
 }
 
 // coversObject reports whether the question, the view's own conditions aside, covers the object.
 func (q *ask) coversObject(o *cache.Object) bool {
+	if q.resource.Name != "" && !sameResource(q.resource, o.Resource.Resource) {
+		return false
+	}
 	if q.namespace != "" && o.Namespace != q.namespace || len(q.names) > 0 && !slices.Contains(q.names, o.Name) {
 		return false
 	}
@@ -264,26 +331,31 @@ func (s *subscriptions) nobodyAsked(v *view) bool {
 	return len(s.view[v.index]) == 0
 }
 
-// visitAskingKeys calls f for each key that asked the view for the event's old or new object.
-func (s *subscriptions) visitAskingKeys(v *view, e cache.Event, f func(abi.KeyRef)) {
+// visitAskingKeys calls f for each key that asksFor is true of.
+func (s *subscriptions) visitAskingKeys(v *view, e cache.Event, content bool, f func(abi.KeyRef)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k := range s.view[v.index] {
-		if s.asksForLocked(k, v, e) {
+		if s.asksForLocked(k, v, e, content) {
 			f(k)
 		}
 	}
 }
 
-// asksFor reports whether the key asked the view for the event's old or new object.
-func (s *subscriptions) asksFor(k abi.KeyRef, v *view, e cache.Event) bool {
+// asksFor reports whether the key asked the view for the event's old or new object; where the object's content is the
+// same, for only one of them.
+func (s *subscriptions) asksFor(k abi.KeyRef, v *view, e cache.Event, content bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.asksForLocked(k, v, e)
+	return s.asksForLocked(k, v, e, content)
 }
 
-func (s *subscriptions) asksForLocked(k abi.KeyRef, v *view, e cache.Event) bool {
+func (s *subscriptions) asksForLocked(k abi.KeyRef, v *view, e cache.Event, content bool) bool {
 	return slices.ContainsFunc(s.keys[k], func(q *ask) bool {
-		return q.view == v.index && (e.Old != nil && q.coversObject(e.Old) || e.New != nil && q.coversObject(e.New))
+		if q.view != v.index {
+			return false
+		}
+		was, is := e.Old != nil && q.coversObject(e.Old), e.New != nil && q.coversObject(e.New)
+		return was != is || content && was
 	})
 }

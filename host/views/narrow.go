@@ -93,6 +93,14 @@ type narrowStore struct {
 	grant *grant.Grant
 }
 
+// uncovered returns the store that is narrowed.
+func uncovered(s Store) Store {
+	if n, ok := s.(narrowStore); ok {
+		return n.Store
+	}
+	return s
+}
+
 func (s narrowStore) Get(namespace, name string) *cache.Object {
 	if o := s.Store.Get(namespace, name); o != nil && s.grant.Covers(o) {
 		return o

@@ -55,14 +55,15 @@ type view struct {
 	loose    bool // the walk back may find too many keys
 	// it may hold objects for keys that nothing names, absent ones among them, which no walk back ends at
 	open  bool
-	feeds bool     // a view that matters depends on this one
-	loud  []string // paths whose change is loud
-	used  []string // paths that later views or guards read
-	fed   []string // those of them whose change is loud, because such a view is joined with them
-	gates []*conj  // what guards of such views ask of this view's objects
-	gated []string // the paths of gates
-	read  []string // paths that this view's own conditions read
-	asks  []source // by which a lazy view may be asked with an index
+	feeds bool         // a view that matters depends on this one
+	loud  []string     // paths whose change is loud
+	used  []string     // paths that later views or guards read
+	fed   []string     // those of them whose change is loud, because such a view is joined with them
+	gates []*conj      // what guards of such views ask of this view's objects
+	gated []string     // the paths of gates
+	read  []string     // paths that this view's own conditions read
+	asks  []source     // by which a lazy view may be asked with an index
+	own   *schema.Mask // of a distinct view: what it delivers
 }
 
 // tests are a view's paths as bits of leaves.
@@ -201,9 +202,6 @@ func (p *Plan) compileView(v *view) error {
 	if v.First < 0 || v.First > 0 && v.Count > 0 {
 		return fmt.Errorf("first is %d: it must not be negative, and a counted view doesn't have it", v.First)
 	}
-	if v.Lazy && v.plan.overAllResources() {
-		return fmt.Errorf("a view over all resources can't be lazy: join it with the key, behind a guard")
-	}
 	if v.Lenient && !v.plan.overAllResources() {
 		return fmt.Errorf("only a view over all resources can be lenient: a controller doesn't start without a resource that it names")
 	}
@@ -218,6 +216,9 @@ func (p *Plan) compileView(v *view) error {
 		if _, err := m.Path(f); err != nil {
 			return fmt.Errorf("field: %w", err)
 		}
+	}
+	if err := v.compileDistinct(m); err != nil {
+		return err
 	}
 
 	for _, u := range v.Unseen {

@@ -74,6 +74,9 @@ const firstBytes = 8 << 20
 
 // project appends the objects as the plugin sees them; of a view with first, those that fit.
 func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) ([]abi.ObjectData, error) {
+	if v.Distinct {
+		return s.projectDistinct(v, rows, dst)
+	}
 	size := 0
 	if v.First > 0 {
 		rows = rows[:min(len(rows), int(v.First))]
@@ -93,12 +96,17 @@ func (s *Snapshot) project(v *view, rows []*cache.Object, dst []abi.ObjectData) 
 		}
 		dst = append(dst, data)
 	}
+	return dst, s.addBytes(v, len(rows), size)
+}
+
+// addBytes counts what a view delivers, and reports what is more than fits into a message.
+func (s *Snapshot) addBytes(v *view, objects, size int) error {
 	if s.bytes += size; s.bytes > abi.MessageMax {
-		return dst, fmt.Errorf("view %s holds %d objects of %d bytes, the snapshot %d bytes, the limit is %d: read fewer "+
+		return fmt.Errorf("view %s holds %d objects of %d bytes, the snapshot %d bytes, the limit is %d: read fewer "+
 			"fields, select fewer objects, or make the view lazy",
-			v.Name, len(rows), size, s.bytes, abi.MessageMax)
+			v.Name, objects, size, s.bytes, abi.MessageMax)
 	}
-	return dst, nil
+	return nil
 }
 
 // Key is the key that the snapshot is of.

@@ -1,8 +1,11 @@
 package views
 
 import (
+	"slices"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/cache"
+	"github.com/windlass-dev/windlass/host/schema"
 )
 
 // Store is what views ask of one resource's cache; *cache.Store is one.
@@ -22,7 +25,25 @@ type World interface {
 }
 
 // Joint is the stores of all resources as one, for views over all of them.
-type Joint []Store
+type Joint []Part
+
+// Part is one resource's store in a [Joint].
+type Part struct {
+	Store
+	Resource *schema.Resource
+}
+
+// anyVersion returns the part of a resource, in whatever version it is; nil if there is none.
+func (j Joint) anyVersion(r abi.Resource) *Part {
+	i := slices.IndexFunc(j, func(p Part) bool { return sameResource(p.Resource.Resource, r) })
+	if i < 0 {
+		return nil
+	}
+	return &j[i]
+}
+
+// sameResource reports whether two are versions of the same resource.
+func sameResource(a, b abi.Resource) bool { return a.Name == b.Name && a.Group == b.Group }
 
 // Get returns nothing: a name alone says nothing of the resource.
 func (j Joint) Get(_, _ string) *cache.Object { return nil }
@@ -33,7 +54,7 @@ func (j Joint) ByIndex(index, value string) []*cache.Object {
 	v := cache.ValueOf(value) // once for some sixty stores
 	for _, s := range j {
 		var found []*cache.Object
-		if c, ok := s.(*cache.Store); ok {
+		if c, ok := s.Store.(*cache.Store); ok {
 			found = c.ByValue(index, v)
 		} else {
 			found = s.ByIndex(index, value)

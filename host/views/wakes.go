@@ -166,7 +166,7 @@ func (r *resourcePlan) changed(e cache.Event, room *schema.Bits) schema.Bits {
 func (p *Plan) wakeView(s *scratch, v *view, w World, e cache.Event, content, member bool) {
 	delay := time.Duration(v.Batch)
 	if v.Lazy {
-		p.wakeAsked(s, v, w, e, delay)
+		p.wakeAsked(s, v, w, e, content, delay)
 		return
 	}
 
@@ -204,8 +204,9 @@ func (p *Plan) wakeView(s *scratch, v *view, w World, e cache.Event, content, me
 	}
 }
 
-// wakeAsked collects the keys that asked a lazy view for the event's object.
-func (p *Plan) wakeAsked(s *scratch, v *view, w World, e cache.Event, delay time.Duration) {
+// wakeAsked collects the keys that asked a lazy view for the event's object: where its content changed, those that have
+// it; else those for whom it comes or goes.
+func (p *Plan) wakeAsked(s *scratch, v *view, w World, e cache.Event, content bool, delay time.Duration) {
 	if !v.mayHold(e.Old) {
 		e.Old = nil
 	}
@@ -216,17 +217,28 @@ func (p *Plan) wakeAsked(s *scratch, v *view, w World, e cache.Event, delay time
 		return // most often: who asks later reads caches that are past this event
 	}
 	if v.unjoined() {
-		p.subs.visitAskingKeys(v, e, func(k abi.KeyRef) { s.add(k, delay) })
+		p.subs.visitAskingKeys(v, e, content, func(k abi.KeyRef) { s.add(k, delay) })
 		return
 	}
-	s.old = s.old[:0]
-	for _, o := range []*cache.Object{e.Old, e.New} {
-		if o != nil {
-			s.old = p.walkToKeys(s, w, v, o, s.old)
-		}
+
+	s.old, s.new = s.old[:0], s.new[:0]
+	if e.Old != nil {
+		s.old = p.walkToKeys(s, w, v, e.Old, s.old)
+	}
+	if e.New != nil {
+		s.new = p.walkToKeys(s, w, v, e.New, s.new)
 	}
 	for _, k := range s.old {
-		if p.subs.asksFor(k, v, e) {
+		of := cache.Event{Old: e.Old}
+		if containsKey(s.new, k) {
+			of.New = e.New
+		}
+		if p.subs.asksFor(k, v, of, content) {
+			s.add(k, delay)
+		}
+	}
+	for _, k := range s.new {
+		if !containsKey(s.old, k) && p.subs.asksFor(k, v, cache.Event{New: e.New}, content) {
 			s.add(k, delay)
 		}
 	}
