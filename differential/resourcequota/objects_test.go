@@ -27,6 +27,7 @@ var hardNames = []string{
 	"count/resourceclaims.resource.k8s.io", "gpu.deviceclass.resource.k8s.io/devices",
 	"nic.deviceclass.resource.k8s.io/devices", "none.deviceclass.resource.k8s.io/devices",
 	"requests.gpu.deviceclass.resource.k8s.io/devices", "storage", "count/widgets.example.com", "requests.nothing",
+	"secrets", "count/secrets", "count/deployments.apps", "deployments.apps", "count/events",
 }
 
 // neverCounted are those for which there is never anything.
@@ -34,7 +35,7 @@ var neverCounted = []string{"limits.hugepages-2Mi", "limits.example.com/gpu", "e
 	"requests.kubernetes.io/gpu", "requests.requests.example.com/gpu",
 	"requests.deviceclass.resource.kubernetes.io/none", "gold.storageclass.storage.k8s.io/volumes",
 	"none.deviceclass.resource.k8s.io/devices", "requests.gpu.deviceclass.resource.k8s.io/devices", "storage",
-	"count/widgets.example.com", "requests.nothing"}
+	"count/widgets.example.com", "requests.nothing", "deployments.apps", "count/events"}
 
 func amount(r *world.Rand) resource.Quantity {
 	text := world.Of(r, "0", "1", "2", "3", "100m", "250m", "1500m", "0.5", "1e3", "12e6", "1k", "5M", "1Gi", "2Gi",
@@ -284,6 +285,15 @@ func anyScopes(r *world.Rand, s *corev1.ResourceQuotaSpec) {
 	}
 }
 
+// alike returns the object as often as there are such in the namespace. Each is its own: upstream's evaluators may
+// change what they look at.
+func alike[T interface{ DeepCopy() T }](r *world.Rand, o T) (all []T) {
+	for range world.Of(r, 1, 1, 1, 2, 5, 40) {
+		all = append(all, o.DeepCopy())
+	}
+	return all
+}
+
 func newNamespace(r *world.Rand) *namespace {
 	n := &namespace{quota: &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}}
 	n.quota.Spec.Hard = corev1.ResourceList{}
@@ -299,19 +309,24 @@ func newNamespace(r *world.Rand) *namespace {
 	anyScopes(r, &n.quota.Spec)
 	n.quota = stored(n.quota, &corev1.ResourceQuota{})
 
+	var kinds []*corev1.Pod
 	for i := range r.IntN(6) {
-		n.pods = append(n.pods, stored(anyPod(r, fmt.Sprintf("pod-%d", i)), &corev1.Pod{}))
+		kinds = append(kinds, stored(anyPod(r, fmt.Sprintf("pod-%d", i)), &corev1.Pod{}))
 	}
 	for i := range r.IntN(4) {
-		n.services = append(n.services, anyService(r, fmt.Sprintf("service-%d", i)))
+		n.services = append(n.services, alike(r, anyService(r, fmt.Sprintf("service-%d", i)))...)
 	}
 	for i := range r.IntN(5) {
 		n.volumeClaims = append(n.volumeClaims,
-			stored(anyVolumeClaim(r, fmt.Sprintf("claim-%d", i)), &corev1.PersistentVolumeClaim{}))
+			alike(r, stored(anyVolumeClaim(r, fmt.Sprintf("claim-%d", i)), &corev1.PersistentVolumeClaim{}))...)
 	}
 	for i := range r.IntN(5) {
-		n.deviceClaims = append(n.deviceClaims, anyDeviceClaim(r, fmt.Sprintf("devices-%d", i), n.pods))
+		n.deviceClaims = append(n.deviceClaims, anyDeviceClaim(r, fmt.Sprintf("devices-%d", i), kinds))
 	}
+	for _, p := range kinds {
+		n.pods = append(n.pods, alike(r, p)...)
+	}
+	n.others = map[string]int{"secrets": r.IntN(3), "deployments.apps": r.IntN(3)}
 	for _, name := range []string{"gpu", "nic"} {
 		if !r.One(4) {
 			n.classes = append(n.classes, &resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name},

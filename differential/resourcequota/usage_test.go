@@ -41,6 +41,8 @@ type namespace struct {
 	volumeClaims []*corev1.PersistentVolumeClaim
 	deviceClaims []*resourcev1.ResourceClaim
 	classes      []*resourcev1.DeviceClass
+	// others are how many objects there are of other resources.
+	others map[string]int
 }
 
 // size is how many objects there are to be counted.
@@ -62,6 +64,9 @@ func (n *namespace) lister(r schema.GroupVersionResource) cache.GenericLister {
 		return ordered(n.services)
 	case "persistentvolumeclaims":
 		return ordered(n.volumeClaims)
+	}
+	if others, ok := n.others[r.GroupResource().String()]; ok {
+		return make(inOrder, others)
 	}
 	return ordered(n.deviceClaims)
 }
@@ -97,11 +102,20 @@ func (n *namespace) upstreamUsage() (corev1.ResourceList, error) {
 		}
 		return owned, nil
 	}
-	registry := generic.NewRegistry([]quota.Evaluator{core.NewPodEvaluator(lister, clock.RealClock{}),
+	evaluators := []quota.Evaluator{core.NewPodEvaluator(lister, clock.RealClock{}),
 		core.NewServiceEvaluator(lister), core.NewPersistentVolumeClaimEvaluator(lister),
-		core.NewResourceClaimEvaluator(lister, mapping, corelisters.NewPodLister(indexer), ownedBy)})
+		core.NewResourceClaimEvaluator(lister, mapping, corelisters.NewPodLister(indexer), ownedBy)}
+	for name := range n.others {
+		r := schema.ParseGroupResource(name)
+		alias := corev1.ResourceName("")
+		if name == "secrets" {
+			alias = corev1.ResourceSecrets
+		}
+		evaluators = append(evaluators, generic.NewObjectCountEvaluator(r,
+			generic.ListResourceUsingListerFunc(lister, r.WithVersion("v1")), alias))
+	}
 	q := n.quota
-	found, err := quota.CalculateUsage(q.Namespace, q.Spec.Scopes, quota.Add(nil, q.Spec.Hard), registry,
+	found, err := quota.CalculateUsage(q.Namespace, q.Spec.Scopes, quota.Add(nil, q.Spec.Hard), generic.NewRegistry(evaluators),
 		q.Spec.ScopeSelector)
 	if err != nil {
 		return nil, err
@@ -133,15 +147,19 @@ type marshaler interface {
 }
 
 func wired[T marshaler](objects []T, keep func(T) bool) (all []abi.ObjectData) {
-	for _, o := range objects {
+	for i, o := range objects {
 		if !keep(o) {
+			continue
+		}
+		if i > 0 && objects[i-1].GetName() == o.GetName() { // as a distinct view has them
+			all[len(all)-1].Count++
 			continue
 		}
 		b, err := o.Marshal()
 		if err != nil {
 			panic(err)
 		}
-		all = append(all, abi.ObjectData{Data: b})
+		all = append(all, abi.ObjectData{Data: b, Count: 1})
 	}
 	return all
 }
@@ -187,8 +205,14 @@ func (n *namespace) pluginUsage(m *abi.Manifest) (corev1.ResourceList, error) {
 		r := &abi.PerformResponse{}
 		for i := range p.Effects {
 			ask := p.Effects[i].Ask
-			r.Outcomes = append(r.Outcomes,
-				abi.Outcome{View: &abi.ViewData{View: ask.View, Objects: n.asked(views[ask.View].Name, ask)}})
+			data := &abi.ViewData{View: ask.View}
+			if view := views[ask.View].Name; view == "objects" {
+				others, ok := n.others[ask.Resource]
+				data.Count, data.Unserved = int64(others), !ok
+			} else {
+				data.Objects = n.asked(view, ask)
+			}
+			r.Outcomes = append(r.Outcomes, abi.Outcome{View: data})
 		}
 		return r, nil
 	}

@@ -45,11 +45,11 @@ func (a amount) plus(b amount) amount {
 }
 
 // times is the amount of n objects that are alike.
-func (a amount) times(n uint64) amount {
-	if n == 1 {
+func (a amount) times(n int) amount {
+	if n == 1 || !a.there {
 		return a
 	}
-	product, ok := a.Times(n)
+	product, ok := a.Times(uint64(n))
 	return amount{Amount: product, there: a.there, broken: a.broken || !ok}
 }
 

@@ -21,9 +21,6 @@ var (
 		"Whether a pod that asks for nothing as a whole is best effort by what its containers ask for.")
 )
 
-// quotas are the keys. Their status is written by the API server with each object that it admits, too.
-var quotas = sdk.Key(corev1.ResourceQuotasResource).Fields("spec", "status.hard", "status.used").Quiet("status")
-
 // Plugin is the resourcequota module (pkg/controller/resourcequota).
 var Plugin = &sdk.Plugin{
 	Name:        "resourcequota",
@@ -41,11 +38,10 @@ var Plugin = &sdk.Plugin{
 		Alias:          "resourcequota",
 		Queue:          "resourcequota_primary",
 		ServiceAccount: "resourcequota-controller",
-		Reads: sdk.Views{quotas, pods, endedPods, claimingPods, services, volumeClaims, deviceClaims, podsClaims,
-			deviceClasses},
-		Writes:  sdk.Writes{corev1.ResourceQuotasResource.Sub("status", "update")},
-		Workers: 5,
-		Sync:    sync,
+		Reads:          reads,
+		Writes:         sdk.Writes{corev1.ResourceQuotasResource.Sub("status", "update")},
+		Workers:        5,
+		Sync:           sync,
 	}},
 }
 
@@ -60,6 +56,7 @@ func sync(c *sdk.Call) error {
 	t.countServices(c)
 	t.countVolumeClaims(c)
 	t.countDevices(c)
+	t.countObjects(c)
 	used := t.used(quota.Status.Used)
 
 	if !same(quota.Spec.Hard, quota.Status.Hard) || !same(used, quota.Status.Used) {
