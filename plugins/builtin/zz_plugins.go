@@ -24,6 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/protection"
 	"github.com/windlass-dev/windlass/plugins/pvcprotection"
 	"github.com/windlass-dev/windlass/plugins/replicaset"
+	"github.com/windlass-dev/windlass/plugins/resourcequota"
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
 	"github.com/windlass-dev/windlass/plugins/serviceaccounttoken"
@@ -55,6 +56,7 @@ var Plugins = []Plugin{
 	{"protection", protection.Plugin},
 	{"pvcprotection", pvcprotection.Plugin},
 	{"replicaset", replicaset.Plugin},
+	{"resourcequota", resourcequota.Plugin},
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
 	{"serviceaccounttoken", serviceaccounttoken.Plugin},
