@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/config/kcm"
 )
 
 // LeaderElection says which of several processes runs the controllers: the one that holds the Lease. The controllers of
@@ -194,6 +196,10 @@ func (l *LeaderElection) validateGroups(p *field.Path) (errs field.ErrorList) {
 		}
 		for j, c := range g.Controllers {
 			once(controllers, at.Child("controllers").Index(j), c)
+			if Canonical([]string{c}, kcm.Aliases())[0] == tokenController {
+				errs = append(errs, field.Invalid(at.Child("controllers").Index(j), c, "runs under the main Lease, "+
+					"leaderElection.resourceName, with the manager's own identity: name it in no group"))
+			}
 		}
 	}
 

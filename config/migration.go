@@ -32,6 +32,7 @@ func migrate(c *Configuration, fs *pflag.FlagSet) error {
 	for _, l := range k.ControllerLeaders {
 		switch {
 		case slices.Contains(cloudControllers, l.Name):
+		case l.Name == tokenController: // is never migrated (startedLeading in cmd/kube-controller-manager/app)
 		case l.Component == component || l.Component == "*":
 			group.Controllers = append(group.Controllers, l.Name)
 		default:

@@ -18,6 +18,7 @@ controllerLeaders:
 - {name: deployment-controller, component: "*"}
 - {name: node-ipam-controller, component: cloud-controller-manager}
 - {name: route-controller, component: kube-controller-manager}
+- {name: serviceaccount-token-controller, component: kube-controller-manager}
 `)
 
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)

@@ -37,6 +37,14 @@ var byHand = map[string]func(c *Configuration, fs *pflag.FlagSet) error{
 		}
 		return nil
 	},
+	// Natively the controller runs whenever there is a key, whatever --controllers says: others may need the tokens.
+	"service-account-private-key-file": func(c *Configuration, fs *pflag.FlagSet) error {
+		file := fs.Lookup("service-account-private-key-file").Value.String()
+		if c.Signing.ServiceAccountKeyFile = file; file != "" && !c.SignsTokens() {
+			c.Controllers = append([]string{tokenController}, c.Controllers...)
+		}
+		return nil
+	},
 	"enable-garbage-collector": func(c *Configuration, fs *pflag.FlagSet) error {
 		// the first entry that names a controller decides
 		if fs.Lookup("enable-garbage-collector").Value.String() == "false" {

@@ -118,6 +118,13 @@ func TestUpstreamSets(t *testing.T) {
 			want: func(c *Configuration) { c.Plugins = []Plugin{{Name: "garbagecollector", Workers: 3}} }},
 		"no garbage collector": {args: []string{"--enable-garbage-collector=false", "--controllers=garbagecollector,job"},
 			want: func(c *Configuration) { c.Controllers = []string{"-garbage-collector-controller", "job"} }},
+		"tokens that nobody turned on": {args: []string{"--service-account-private-key-file=sa.key", "--controllers=job,-serviceaccount-token"},
+			want: func(c *Configuration) {
+				c.Signing.ServiceAccountKeyFile = "sa.key"
+				c.Controllers = []string{"serviceaccount-token-controller", "job", "-serviceaccount-token"}
+			}},
+		"tokens with the rest": {args: []string{"--service-account-private-key-file=sa.key"},
+			want: func(c *Configuration) { c.Signing.ServiceAccountKeyFile = "sa.key" }},
 		"garbage collector": {args: []string{"--enable-garbage-collector"}, want: func(*Configuration) {}},
 	} {
 		t.Run(name, func(t *testing.T) {

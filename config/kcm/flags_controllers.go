@@ -65,7 +65,8 @@ var controllers = []Group{
 			Usage: "certificates that root-ca-certificate-publisher-controller puts into every namespace, and " +
 				"serviceaccount-token-controller into Secrets for tokens"},
 		{Name: "service-account-private-key-file", Value: Text(""), Sets: "signing.serviceAccountKeyFile",
-			Usage: "private key in PEM that service accounts' tokens in Secrets are signed with"},
+			Usage: "private key in PEM that service accounts' tokens in Secrets are signed with; it turns " +
+				"serviceaccount-token-controller on"},
 		concurrent("concurrent-serviceaccount-token-syncs", "serviceaccount-token-controller", 5),
 	}},
 	{"certificatesigningrequest-signing-controller", slices.Concat(

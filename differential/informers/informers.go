@@ -4,6 +4,7 @@ package informers
 
 import (
 	"context"
+	"math/rand/v2"
 	"reflect"
 	"time"
 
@@ -30,8 +31,8 @@ func (s *Set) Of(o runtime.Object) *Informer {
 	if i := s.all[t]; i != nil {
 		return i
 	}
-	i := &Informer{indexer: cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+	i := &Informer{indexer: shuffled{cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}}
 	s.Factory.InformerFor(o, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return i })
 	s.all[t] = i
 	return i
@@ -44,6 +45,28 @@ type Informer struct {
 }
 
 var _ cache.SharedIndexInformer = &Informer{}
+
+// shuffled is an indexer whose lists come in any order, each as often as any other. Client-go's come as Go's maps have
+// them: of two objects the one that came first is first in seven of eight lists, and forty plays might not show what
+// upstream's controller does when it is second.
+type shuffled struct{ cache.Indexer }
+
+func (s shuffled) List() []any { return shuffle(s.Indexer.List()) }
+
+func (s shuffled) Index(name string, of any) ([]any, error) {
+	all, err := s.Indexer.Index(name, of)
+	return shuffle(all), err
+}
+
+func (s shuffled) ByIndex(name, value string) ([]any, error) {
+	all, err := s.Indexer.ByIndex(name, value)
+	return shuffle(all), err
+}
+
+func shuffle(all []any) []any {
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
 
 // Add shows an object that there was before the informer started, or that is new.
 func (i *Informer) Add(o runtime.Object, initial bool) error {

@@ -152,6 +152,11 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	if err := m.keyring.Configure(k); err != nil {
 		return err
 	}
+	if len(m.keyring.Keys()) > 0 {
+		if err := process.KeepOutOfCores(); err != nil {
+			klog.ErrorS(err, "A core file of this process would hold the keys that it signs with: allow it none (ulimit -c 0)")
+		}
+	}
 	if err := m.tracer.Configure(&k.Tracing); err != nil {
 		return err
 	}

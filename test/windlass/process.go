@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -101,8 +102,10 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 	p.cmd = exec.Command(r.Program, "run", "--config", config, "--kubeconfig", r.Kubeconfig,
 		"--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
 		"--cluster-signing-cert-file", c.CAFile, "--cluster-signing-key-file", c.CAKeyFile,
-		"--service-account-private-key-file", c.TokenKeyFile,
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
+	if slices.ContainsFunc(controllers, func(s string) bool { return s == "*" || s == "serviceaccount-token-controller" }) {
+		p.cmd.Args = append(p.cmd.Args, "--service-account-private-key-file", c.TokenKeyFile) // it turns that controller on
+	}
 	p.cmd.Stderr = log
 	p.cmd.Env = append(os.Environ(), r.Env...)
 	if err := p.cmd.Start(); err != nil {
