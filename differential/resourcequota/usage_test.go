@@ -171,12 +171,17 @@ func (n *namespace) asked(view string, a *abi.Ask) []abi.ObjectData {
 	ended := func(p *corev1.Pod) bool {
 		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	}
+	forced := func(p *corev1.Pod) bool {
+		return p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
+	}
 	ofPod := func(c *resourcev1.ResourceClaim) bool {
 		return c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true"
 	}
 	switch view {
 	case "pods":
-		return wired(n.pods, func(p *corev1.Pod) bool { return !ended(p) })
+		return wired(n.pods, func(p *corev1.Pod) bool { return !ended(p) && !forced(p) })
+	case "forced pods":
+		return wired(n.pods, func(p *corev1.Pod) bool { return !ended(p) && forced(p) })
 	case "ended pods":
 		return wired(n.pods, ended)
 	case "claiming pods":

@@ -31,6 +31,7 @@ func (t *tally) countPods(c *sdk.Call) {
 	}
 
 	count(pods, shares)
+	count(forcedPods, shares)
 	for i, s := range shares {
 		if s.how.what == allPods {
 			count(endedPods, shares[i:i+1])

@@ -33,8 +33,15 @@ var (
 		"status.containerStatuses.name", "status.containerStatuses.allocatedResources",
 		"status.initContainerStatuses.name", "status.initContainerStatuses.allocatedResources"}
 
-	pods = sdk.Select(podKind, inNamespace, sdk.Not(ended)).Lazy().Distinct().Fields(podNeeds...).
+	// forced are pods that are deleted with no time left: what they take is free, whatever still keeps them.
+	notForced = sdk.Any(sdk.Not(sdk.Exists("metadata.deletionTimestamp")),
+		sdk.Not(sdk.In("metadata.deletionGracePeriodSeconds", "0")))
+	forced = sdk.All(sdk.Exists("metadata.deletionTimestamp"), sdk.In("metadata.deletionGracePeriodSeconds", "0"))
+
+	pods = sdk.Select(podKind, inNamespace, sdk.Not(ended), notForced).Lazy().Distinct().Fields(podNeeds...).
 		Quiet(podQuiet...).QuietOn(abi.QuietAdd).Batch(time.Second)
+	forcedPods = sdk.Select(podKind, inNamespace, sdk.Not(ended), forced).Named("forced pods").Lazy().Distinct().
+			Fields(podNeeds...).QuietOn(abi.QuietAdd, abi.QuietUpdate).Batch(time.Second)
 	endedPods = sdk.Select(podKind, inNamespace, ended).Named("ended pods").Lazy().Distinct().Fields(podNeeds...).
 			QuietOn(abi.QuietAdd, abi.QuietUpdate).Batch(time.Second)
 	// claimingPods are those that claims of devices were made for.
@@ -71,5 +78,5 @@ var (
 		QuietOn(abi.QuietAdd, abi.QuietUpdate)
 )
 
-var reads = sdk.Views{quotas, pods, endedPods, claimingPods, services, volumeClaims, podsClaims, deviceClaims,
+var reads = sdk.Views{quotas, pods, forcedPods, endedPods, claimingPods, services, volumeClaims, podsClaims, deviceClaims,
 	deviceClasses, objects}
