@@ -2,6 +2,7 @@ package resourcequota
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -294,6 +295,17 @@ func alike[T interface{ DeepCopy() T }](r *world.Rand, o T) (all []T) {
 	return all
 }
 
+// viewOf is in which of the plugin's views a pod is: one after the other.
+func viewOf(p *corev1.Pod) int {
+	switch {
+	case ended(p):
+		return 2
+	case forced(p):
+		return 1
+	}
+	return 0
+}
+
 func newNamespace(r *world.Rand) *namespace {
 	n := &namespace{quota: &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}}
 	n.quota.Spec.Hard = corev1.ResourceList{}
@@ -323,6 +335,7 @@ func newNamespace(r *world.Rand) *namespace {
 	for i := range r.IntN(5) {
 		n.deviceClaims = append(n.deviceClaims, anyDeviceClaim(r, fmt.Sprintf("devices-%d", i), kinds))
 	}
+	slices.SortStableFunc(kinds, func(a, b *corev1.Pod) int { return viewOf(a) - viewOf(b) })
 	for _, p := range kinds {
 		n.pods = append(n.pods, alike(r, p)...)
 	}

@@ -317,7 +317,7 @@ func live(r *world.Rand, p *corev1.Pod) {
 // docs/differences.md.
 func end(r *world.Rand, p *corev1.Pod) {
 	grace := world.Of[int64](r, 0, 0, 36_000)
-	at := metav1.NewTime(time.Now().Add(time.Duration(grace) * time.Second).UTC().Truncate(time.Second))
+	at := metav1.NewTime(time.Now().Add(time.Duration(grace)*time.Second - time.Second).UTC().Truncate(time.Second))
 	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, &grace
 	p.Finalizers = []string{"example.com/stay"}
 }
@@ -392,7 +392,9 @@ func deeds() []differential.Deed {
 		differential.Vary(differential.Pods, "a change of the life", func(r *world.Rand, p *corev1.Pod) { live(r, p) }),
 		differential.Vary(differential.Pods, "the end", end),
 		differential.Vary(differential.Pods, "a deadline", func(r *world.Rand, p *corev1.Pod) {
-			p.Spec.ActiveDeadlineSeconds = world.Ptr[int64](30)
+			if p.DeletionTimestamp == nil && !ended(p) { // else nothing that is counted hangs on it
+				p.Spec.ActiveDeadlineSeconds = world.Ptr[int64](30)
+			}
 		}),
 		differential.Delete(differential.Pods),
 		differential.Vanish(differential.Pods),
@@ -407,9 +409,6 @@ func deeds() []differential.Deed {
 		differential.Vanish(services),
 		differential.Appear(func(r *world.Rand) runtime.Object { return claim(r, world.Of(r, otherNames...)) }),
 		differential.Vary(claims, "other needs", vary),
-		differential.Vary(claims, "other labels", func(r *world.Rand, c *corev1.PersistentVolumeClaim) {
-			c.Labels = r.Labels("web")
-		}),
 		differential.Vanish(claims),
 		differential.Appear(func(r *world.Rand) runtime.Object { return configMap(r, world.Of(r, otherNames...)) }),
 		differential.Vanish(configMaps),

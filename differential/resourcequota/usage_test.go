@@ -166,14 +166,17 @@ func wired[T marshaler](objects []T, keep func(T) bool) (all []abi.ObjectData) {
 
 func every[T any](T) bool { return true }
 
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func forced(p *corev1.Pod) bool {
+	return !ended(p) && p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil &&
+		*p.DeletionGracePeriodSeconds == 0
+}
+
 // asked is what the host answers a view with.
 func (n *namespace) asked(view string, a *abi.Ask) []abi.ObjectData {
-	ended := func(p *corev1.Pod) bool {
-		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-	}
-	forced := func(p *corev1.Pod) bool {
-		return p.DeletionTimestamp != nil && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
-	}
 	ofPod := func(c *resourcev1.ResourceClaim) bool {
 		return c.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true"
 	}
@@ -181,7 +184,7 @@ func (n *namespace) asked(view string, a *abi.Ask) []abi.ObjectData {
 	case "pods":
 		return wired(n.pods, func(p *corev1.Pod) bool { return !ended(p) && !forced(p) })
 	case "forced pods":
-		return wired(n.pods, func(p *corev1.Pod) bool { return !ended(p) && forced(p) })
+		return wired(n.pods, forced)
 	case "ended pods":
 		return wired(n.pods, ended)
 	case "claiming pods":
