@@ -25,7 +25,7 @@ func main() {
 		SilenceErrors: true,
 	}
 	root.AddCommand(runCommand(), controllerManagerCommand(), controllerManagerFlagsCommand(),
-		controllerManagerRangesCommand())
+		controllerManagerRangesCommand(), kubeadmDiscoveryCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "devcluster:", err)
 		os.Exit(1)

@@ -6,7 +6,7 @@ import "context"
 var All = []*Scenario{
 	startEmpty, idleEmpty, scale, rolling, flips, job, cascade, autoscalers,
 	cronJobs, mirrored, finished,
-	heartbeats, daemons, budgets,
+	heartbeats, daemons, budgets, requests, quota,
 	startLoaded, idleLoaded,
 	growthScenario(Grown[0]), growthScenario(Grown[1]), growthScenario(Grown[2]),
 }

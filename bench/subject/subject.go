@@ -143,6 +143,8 @@ func nativeCommand(c *cluster.Cluster, kubeconfig string, port int, o Options) (
 		"--kubeconfig=" + kubeconfig,
 		"--controllers=" + strings.Join(names, ","),
 		"--root-ca-file=" + c.CAFile,
+		"--cluster-signing-cert-file=" + c.CAFile, "--cluster-signing-key-file=" + c.CAKeyFile,
+		"--service-account-private-key-file=" + c.TokenKeyFile,
 		"--use-service-account-credentials",
 		fmt.Sprint("--leader-elect=", o.Standby != ""),
 		fmt.Sprint("--kube-api-qps=", o.QPS), fmt.Sprint("--kube-api-burst=", o.QPS),
@@ -171,10 +173,11 @@ serving: {port: %d, tls: {certFile: %q, keyFile: %q}, authorization: {alwaysAllo
 useServiceAccountCredentials: true
 leaderElection: {leaderElect: %t, standby: %q}
 controllers: [%s]
+signing: {certFile: %q, keyFile: %q, serviceAccountKeyFile: %q}
 plugins:
 - {name: rootca, settings: {root-ca-file: %q}}
 `, kubeconfig, o.QPS, o.QPS, port, cert, key, o.Standby != "", cmp.Or(o.Standby, "cold"),
-		strings.Join(o.Controllers, ", "), c.CAFile)
+		strings.Join(o.Controllers, ", "), c.CAFile, c.CAKeyFile, c.TokenKeyFile, c.CAFile)
 
 	if o.HPAPeriod > 0 {
 		text += fmt.Sprintf("- {name: horizontalpodautoscaler, settings: {horizontal-pod-autoscaler-sync-period: %q}}\n",

@@ -7,10 +7,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
+	"net/url"
 	"os"
+	"os/exec"
 	"slices"
 	"testing"
 	"time"
@@ -24,10 +28,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/certificate/csr"
 	"k8s.io/client-go/util/keyutil"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
-	"k8s.io/cluster-bootstrap/token/jws"
 	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 
 	"github.com/windlass-dev/windlass/test/cluster"
@@ -115,27 +119,24 @@ func initialize(t *testing.T, c *cluster.Cluster) {
 	mustSucceed(t, err)
 }
 
-// discover reads the cluster's information as who knows nothing of the cluster but its address and a token, and returns
-// how to reach the cluster, once the token vouches for it (cmd/kubeadm/app/discovery/token).
+// discover finds the cluster as one who knows nothing of it but its address, a token and the hash of its authority's
+// key: with kubeadm's own code, which trusts what anybody may read once the token vouches for it.
 func discover(t *testing.T, c *cluster.Cluster) *rest.Config {
 	t.Helper()
-	stranger := kubernetes.NewForConfigOrDie(&rest.Config{Host: c.RESTConfig().Host,
-		TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	var info *corev1.ConfigMap
-	cluster.Eventually(t, cluster.Patience, "the cluster's information is signed", func() (bool, string) {
-		var err error
-		info, err = stranger.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(t.Context(), bootstrapapi.ConfigMapClusterInfo,
-			metav1.GetOptions{})
-		if err != nil {
-			return false, err.Error()
-		}
-		return info.Data[bootstrapapi.JWSSignatureKeyPrefix+tokenID] != "", ""
-	})
-	text, signature := info.Data[bootstrapapi.KubeConfigKey], info.Data[bootstrapapi.JWSSignatureKeyPrefix+tokenID]
-	if !jws.DetachedTokenIsValid(signature, text, tokenID, tokenSecret) {
-		t.Fatalf("the signature isn't the token's: %s", signature)
+	ca, err := certutil.CertsFromFile(c.CAFile)
+	mustSucceed(t, err)
+	address, err := url.Parse(c.RESTConfig().Host)
+	mustSucceed(t, err)
+	kubeadm := exec.CommandContext(t.Context(), cluster.Binary(), "kubeadm-discovery", "--server", address.Host,
+		"--token", tokenID+"."+tokenSecret, "--ca-hash", fmt.Sprintf("sha256:%x", sha256.Sum256(ca[0].RawSubjectPublicKeyInfo)),
+		"--timeout", cluster.Patience.String())
+	var said bytes.Buffer
+	kubeadm.Stderr = &said
+	text, err := kubeadm.Output()
+	if err != nil {
+		t.Fatalf("kubeadm doesn't trust the cluster: %v\n%s", err, &said)
 	}
-	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(text))
+	config, err := clientcmd.RESTConfigFromKubeConfig(text)
 	mustSucceed(t, err)
 	return config
 }
