@@ -240,6 +240,7 @@ func anyDeviceClaim(r *world.Rand, name string, pods []*corev1.Pod) *resourcev1.
 	if len(pods) == 0 || r.One(3) {
 		return c
 	}
+
 	c.Annotations = map[string]string{
 		resourcev1.ExtendedResourceClaimAnnotation: world.Of(r, "true", "true", "true", "false")}
 	p := world.Of(r, pods...)

@@ -201,6 +201,7 @@ func newQuota(r *world.Rand, name string) *corev1.ResourceQuota {
 		from = []corev1.ResourceName{"persistentvolumeclaims", "requests.storage"}
 		q.Spec.ScopeSelector = selector(corev1.ResourceQuotaScopeVolumeAttributesClass, r, "fast", "slow")
 	}
+
 	hard(r, q, from)
 	switch r.IntN(3) {
 	case 0:
@@ -258,6 +259,7 @@ func needs(r *world.Rand) (l corev1.ResourceRequirements) {
 			l.Limits[name] = resource.MustParse(limit)
 		}
 	}
+
 	set("cpu", false, "100m", "250m", "1", "2")
 	set("memory", false, "64Mi", "1Gi", "2Gi")
 	set("ephemeral-storage", false, "1Gi", "3Gi")

@@ -115,8 +115,8 @@ func (n *namespace) upstreamUsage() (corev1.ResourceList, error) {
 			generic.ListResourceUsingListerFunc(lister, r.WithVersion("v1")), alias))
 	}
 	q := n.quota
-	found, err := quota.CalculateUsage(q.Namespace, q.Spec.Scopes, quota.Add(nil, q.Spec.Hard), generic.NewRegistry(evaluators),
-		q.Spec.ScopeSelector)
+	found, err := quota.CalculateUsage(q.Namespace, q.Spec.Scopes, quota.Add(nil, q.Spec.Hard),
+		generic.NewRegistry(evaluators), q.Spec.ScopeSelector)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,8 @@ func countsVolumeClaims(name corev1.ResourceName) bool {
 		resource == corev1.ResourceRequestsStorage
 }
 
-// cutStorageClass returns what a resource is of a storage class, and of which; that one alone counts where there is one.
+// cutStorageClass returns what a resource is of a storage class, and of which: objects of that one alone count. Of any
+// other resource it returns the name.
 func cutStorageClass(name corev1.ResourceName) (class string, resource corev1.ResourceName, ofOne bool) {
 	i := strings.LastIndex(string(name), ofStorageClass)
 	if i < 0 {

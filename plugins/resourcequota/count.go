@@ -106,7 +106,8 @@ func (t *tally) countDevices(c *sdk.Call) {
 // boundsExtended reports whether the quota bounds a resource that may be had by device claims, too.
 func (t *tally) boundsExtended() bool {
 	for i := range t.hard {
-		if n, ok := podCountOf(t.hard[i].Key); ok && n.what != podLimits && (extended(string(n.of)) || ofDeviceClass(string(n.of))) {
+		n, _ := podCountOf(t.hard[i].Key)
+		if n.what == podRequests && (extended(string(n.of)) || ofDeviceClass(string(n.of))) {
 			return true
 		}
 	}

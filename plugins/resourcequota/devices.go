@@ -17,7 +17,8 @@ type deviceCount struct {
 }
 
 // deviceCountOf returns what a resource of a quota counts of ResourceClaims; known is false where it isn't counted for
-// their sake: it counts something else, or its device class isn't there. (pkg/quota/v1/evaluator/core/resource_claims.go)
+// their sake: it counts something else, or its device class isn't there.
+// (pkg/quota/v1/evaluator/core/resource_claims.go)
 func deviceCountOf(name corev1.ResourceName, classes []*DeviceClass) (c deviceCount, known bool) {
 	if name == "count/resourceclaims.resource.k8s.io" {
 		return deviceCount{}, true

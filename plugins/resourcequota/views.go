@@ -78,5 +78,5 @@ var (
 		QuietOn(abi.QuietAdd, abi.QuietUpdate)
 )
 
-var reads = sdk.Views{quotas, pods, forcedPods, endedPods, claimingPods, services, volumeClaims, podsClaims, deviceClaims,
-	deviceClasses, objects}
+var reads = sdk.Views{quotas, pods, forcedPods, endedPods, claimingPods, services, volumeClaims, podsClaims,
+	deviceClaims, deviceClasses, objects}
