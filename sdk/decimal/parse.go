@@ -31,14 +31,8 @@ func ParseAmount(text string) (a Amount, ok bool) {
 		digits = digits[:len(digits)-1]
 		fraction--
 	}
-	a.low = 0
-	for _, c := range []byte(digits) {
-		if c == '.' {
-			continue
-		}
-		if a, ok = a.timesPlus(10, uint64(c-'0')); !ok {
-			return Amount{}, false
-		}
+	if a, ok = readDigits(digits); !ok {
+		return Amount{}, false
 	}
 
 	format, binary, exponent, ok := readSuffix(text[i:])
@@ -64,6 +58,35 @@ func ParseAmount(text string) (a Amount, ok bool) {
 	a.negative = negative && !a.IsZero()
 	a.Format = format
 	return a, true
+}
+
+// stepDigits is how many digits are read, or zeros added, at once: what they stand for fits into 64 bits.
+const stepDigits = 18
+
+// readDigits reads digits, of which one may be a point, as a number of billionths.
+func readDigits(digits string) (a Amount, ok bool) {
+	step, scale := uint64(0), uint64(1)
+	for i := range len(digits) {
+		if digits[i] == '.' {
+			continue
+		}
+		step, scale = step*10+uint64(digits[i]-'0'), scale*10
+		if scale == powerOfTen(stepDigits) {
+			if a, ok = a.timesPlus(scale, step); !ok {
+				return a, false
+			}
+			step, scale = 0, 1
+		}
+	}
+	return a.timesPlus(scale, step)
+}
+
+func powerOfTen(n int) uint64 {
+	p := uint64(1)
+	for range n {
+		p *= 10
+	}
+	return p
 }
 
 // readSuffix returns what a suffix stands for: so many powers of two, or so many of ten.
@@ -97,8 +120,10 @@ func (a Amount) timesPlus(n, billionths uint64) (Amount, bool) {
 // shifted returns the amount times 10^by, away from 0 to a billionth.
 func (a Amount) shifted(by int) (Amount, bool) {
 	ok := true
-	for ; by > 0 && ok && !a.IsZero(); by-- {
-		a, ok = a.Times(10)
+	for by > 0 && ok && !a.IsZero() {
+		step := min(by, stepDigits)
+		a, ok = a.Times(powerOfTen(step))
+		by -= step
 	}
 	inexact := false
 	for ; by < 0 && !a.IsZero(); by++ {
