@@ -86,6 +86,21 @@ func (s *bases) keyVersion(key abi.KeyRef) string {
 	return o.ResourceVersion
 }
 
+// cached returns an object of the cache as the API server had it in a version, nil where the cache has not all of it or
+// another version. Nothing that a guest has sent is in it.
+func (s *bases) cached(k objectKey, uid, version string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshot == nil || !s.controller.CachesWhole(k.resource) {
+		return nil
+	}
+	o := s.snapshot.Find(k.resource, k.namespace, k.name)
+	if o == nil || string(o.UID) != uid || o.ResourceVersion != version {
+		return nil
+	}
+	return o.Raw
+}
+
 // find returns an object as the guest saw it.
 func (s *bases) find(k objectKey) *base {
 	s.mu.Lock()

@@ -167,3 +167,21 @@ func BenchmarkAskFor2Of1000Pods(b *testing.B) {
 		}
 	}
 }
+
+// A quota adds up what the pods of a large namespace take: they are of a few kinds.
+func BenchmarkDistinctOf10000Pods(b *testing.B) {
+	w, plans := crowdedWorld(b, 5000, 2, abi.Controller{Name: "quota", Views: []abi.View{
+		{Name: "sets", Resource: replicasets},
+		{Name: "pods", Resource: pods, Fields: []string{"spec.containers.resources", "status.phase"},
+			Where: all(inKeyNamespace()), Lazy: true, Distinct: true, Quiet: []string{"*"}}}})
+	var s Snapshot
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := plans[0].Snapshot(w, abi.KeyRef{Namespace: "x", Name: "set-3"}, &s); err != nil {
+			b.Fatal(err)
+		}
+		if got, err := s.Ask(&abi.Ask{View: 1}); err != nil || alike(got.Objects) != 10000 || len(got.Objects) > 10 {
+			b.Fatal(len(got.Objects), err)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-// Package scale measures either manager at work on many objects. It holds benchmarks alone.
+// Package scale has either manager work on many objects, mostly to measure how long that takes.
 package scale
 
 import (
