@@ -81,6 +81,11 @@ var builtins = map[string]builtin{
 		"PodDeletionCost":                         "Whether pods with a low controller.kubernetes.io/pod-deletion-cost go first where there are too many.",
 		"DeploymentReplicaSetTerminatingReplicas": "Whether the status has terminatingReplicas.",
 	}},
+	"resourcequota-controller": {plugin: "resourcequota", settings: map[string]string{
+		"resource-quota-sync-period":          "How long after a sync a quota is counted anew though nothing is known to have changed; 0: never.",
+		"PodLevelResources":                   "Whether what a pod asks for as a whole counts.",
+		"PodLevelResourcesFixKubeletQOSClass": "Whether a pod that asks for nothing as a whole is best effort by what its containers ask for.",
+	}},
 	"root-ca-certificate-publisher-controller": {plugin: "rootca", settings: map[string]string{
 		"root-ca-file": "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it.",
 	}},

@@ -10,12 +10,14 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/discovery"
 	"k8s.io/kubernetes/pkg/apis/networking"
 	"k8s.io/kubernetes/pkg/apis/policy"
 	"k8s.io/kubernetes/pkg/apis/rbac"
+	deviceapi "k8s.io/kubernetes/pkg/apis/resource"
 	"k8s.io/kubernetes/pkg/apis/storage"
 	revisions "k8s.io/kubernetes/pkg/registry/apps/controllerrevision/storage"
 	daemonsets "k8s.io/kubernetes/pkg/registry/apps/daemonset/storage"
@@ -38,6 +40,7 @@ import (
 	claims "k8s.io/kubernetes/pkg/registry/core/persistentvolumeclaim/storage"
 	pods "k8s.io/kubernetes/pkg/registry/core/pod/storage"
 	controllers "k8s.io/kubernetes/pkg/registry/core/replicationcontroller/storage"
+	quotas "k8s.io/kubernetes/pkg/registry/core/resourcequota/storage"
 	secrets "k8s.io/kubernetes/pkg/registry/core/secret/storage"
 	"k8s.io/kubernetes/pkg/registry/core/service"
 	serviceaccounts "k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage"
@@ -46,6 +49,8 @@ import (
 	cidrs "k8s.io/kubernetes/pkg/registry/networking/servicecidr/storage"
 	budgets "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget/storage"
 	clusterroles "k8s.io/kubernetes/pkg/registry/rbac/clusterrole/storage"
+	deviceclasses "k8s.io/kubernetes/pkg/registry/resource/deviceclass/storage"
+	deviceclaims "k8s.io/kubernetes/pkg/registry/resource/resourceclaim/storage"
 	classes "k8s.io/kubernetes/pkg/registry/storage/volumeattributesclass/storage"
 	"k8s.io/utils/clock"
 
@@ -59,6 +64,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 	_ "k8s.io/kubernetes/pkg/apis/scheduling/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 )
@@ -69,6 +75,7 @@ var (
 	batchV1     = schema.GroupVersion{Group: "batch", Version: "v1"}
 	accessV1    = schema.GroupVersion{Group: "authorization.k8s.io", Version: "v1"}
 	certsV1     = schema.GroupVersion{Group: "certificates.k8s.io", Version: "v1"}
+	deviceV1    = schema.GroupVersion{Group: deviceapi.GroupName, Version: "v1"}
 	discoveryV1 = schema.GroupVersion{Group: discovery.GroupName, Version: "v1"}
 	networkV1   = schema.GroupVersion{Group: networking.GroupName, Version: "v1"}
 	policyV1    = schema.GroupVersion{Group: policy.GroupName, Version: "v1"}
@@ -116,6 +123,8 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 	add(coreV1, "secrets", "Secret", secret, nil, e)
 	endpoint, e := endpoints.NewREST(o)
 	add(coreV1, "endpoints", "Endpoints", endpoint, nil, e)
+	quota, quotaStatus, e := quotas.NewREST(o)
+	add(coreV1, "resourcequotas", "ResourceQuota", quota, map[string]rest.Storage{"status": quotaStatus}, e)
 	limits, e := limitranges.NewREST(o)
 	add(coreV1, "limitranges", "LimitRange", limits, nil, e)
 	claim, claimStatus, e := claims.NewREST(o)
@@ -172,6 +181,12 @@ func registry(o generic.RESTOptionsGetter) (all []*resource, err error) {
 		map[string]rest.Storage{"status": budgetStatus}, e)
 	class, e := classes.NewREST(o)
 	add(storageV1, "volumeattributesclasses", "VolumeAttributesClass", class, nil, e)
+	// Without a namespace to be looked at: it says who may ask for access as an administrator, which nobody does.
+	devices, devicesStatus, e := deviceclaims.NewREST(o, corev1client.New(nil).Namespaces(),
+		authorizer.AuthorizerFunc(authorize))
+	add(deviceV1, "resourceclaims", "ResourceClaim", devices, map[string]rest.Storage{"status": devicesStatus}, e)
+	deviceClass, e := deviceclasses.NewREST(o)
+	add(deviceV1, "deviceclasses", "DeviceClass", deviceClass, nil, e)
 	cidr, cidrStatus, e := cidrs.NewREST(o)
 	add(networkV1, "servicecidrs", "ServiceCIDR", cidr, map[string]rest.Storage{"status": cidrStatus}, e)
 	address, e := addresses.NewREST(o)

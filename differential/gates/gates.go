@@ -51,6 +51,7 @@ var packages = map[string][]string{
 	"podcertificaterequest-cleaner-controller":                       {"certificates/cleaner/pcrcleaner.go"},
 	"replicaset-controller":                                          {"replicaset", "controller_utils.go"},
 	"replicationcontroller-controller":                               {"replication", "controller_utils.go"},
+	"resourcequota-controller":                                       {"resourcequota"},
 	"root-ca-certificate-publisher-controller":                       {"certificates/rootcacertpublisher"},
 	"service-cidr-controller":                                        {"servicecidrs"},
 	"serviceaccount-controller":                                      {"serviceaccount"},

@@ -25,6 +25,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/protection"
 	"github.com/windlass-dev/windlass/plugins/pvcprotection"
 	"github.com/windlass-dev/windlass/plugins/replicaset"
+	"github.com/windlass-dev/windlass/plugins/resourcequota"
 	"github.com/windlass-dev/windlass/plugins/rootca"
 	"github.com/windlass-dev/windlass/plugins/serviceaccount"
 	"github.com/windlass-dev/windlass/plugins/serviceaccounttoken"
@@ -57,6 +58,7 @@ var Plugins = []Plugin{
 	{"protection", protection.Plugin},
 	{"pvcprotection", pvcprotection.Plugin},
 	{"replicaset", replicaset.Plugin},
+	{"resourcequota", resourcequota.Plugin},
 	{"rootca", rootca.Plugin},
 	{"serviceaccount", serviceaccount.Plugin},
 	{"serviceaccounttoken", serviceaccounttoken.Plugin},

@@ -1,4 +1,5 @@
-// Package decimal reads numbers without what strconv's errors bring into a module (tens of kilobytes).
+// Package decimal reads numbers, and adds up quantities, without what strconv's errors and big numbers bring into a
+// module (tens of kilobytes).
 package decimal
 
 import "math"

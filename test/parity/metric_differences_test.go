@@ -11,6 +11,8 @@ var differences = []difference{
 		why: "upstream has one list of gates for all its programs; few of them are of controllers, and none of those can be turned here"},
 	{what: "node_collector_*", why: "of a controller that isn't here, registered all the same"},
 	{what: "workqueue_*{name=disruption_recheck}", why: "a budget that is looked at again has a timer"},
+	{what: "workqueue_*{name=resourcequota_priority}", why: "there is one queue of quotas"},
+	{what: "workqueue_*{name=resource_quota_controller_resource_changes}", why: "events put quotas into their queue at once"},
 	{what: "workqueue_*{name=garbage_collector_graph_changes}", why: "there is no graph"},
 	{what: "workqueue_*{name=garbage_collector_attempt_to_orphan}",
 		why: "an object that orphans is a key like all others"},

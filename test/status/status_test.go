@@ -104,7 +104,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 	for name, want := range map[string]string{
 		"deployment-controller":                     "Running",
 		"job-controller":                            "Disabled is turned off by --controllers",
-		"resourcequota-controller":                  "NotBuilt isn't built yet",
+		"resourceclaim-controller":                  "NotBuilt isn't built yet",
 		"token-cleaner-controller":                  "Disabled is off unless --controllers names it",
 		"selinux-warning-controller":                "Disabled is off unless --controllers names it, and isn't built yet",
 		"ttl-controller":                            "Disabled is turned off by --controllers, and isn't built yet",
@@ -127,7 +127,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 			t.Errorf("status doesn't say %q:\n%s", want, said)
 		}
 	}
-	if strings.Contains(said, "Nothing is wrong") || strings.Contains(said, "resourcequotas") {
+	if strings.Contains(said, "Nothing is wrong") || strings.Contains(said, "resourceclaims") {
 		t.Errorf("status:\n%s", said)
 	}
 	lists := 0

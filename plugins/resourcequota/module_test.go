@@ -1,0 +1,93 @@
+package resourcequota
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/abi/wire"
+	"github.com/windlass-dev/windlass/sdk"
+	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	"github.com/windlass-dev/windlass/sdk/resource"
+	"github.com/windlass-dev/windlass/test/module"
+)
+
+// newRequest returns the sync of a quota that bounds what pods ask for.
+func newRequest() *abi.SyncRequest {
+	r := &abi.SyncRequest{Key: abi.KeyRef{Namespace: "shop", Name: "all"}, Now: 1e18,
+		Views: make([]abi.ViewData, len(reads))}
+	q := &corev1.ResourceQuota{}
+	q.Namespace, q.Name, q.UID = "shop", "all", "u-1"
+	for _, name := range []corev1.ResourceName{"pods", "count/pods", "requests.cpu", "requests.memory", "limits.cpu",
+		"limits.memory", "requests.example.com/gpu"} {
+		q.Spec.Hard.Set(name, wire.Quantity{Text: "100000"})
+	}
+	module.Put(r, 0, q)
+	return r
+}
+
+// podsAlike answers an ask for pods with so many kinds of them, of each of which there are a thousand.
+func podsAlike(kinds int) module.Perform {
+	var all []abi.ObjectData
+	for i := range kinds {
+		p := &Pod{}
+		p.Spec.Containers = make([]Container, 2)
+		for j := range p.Spec.Containers {
+			c := &p.Spec.Containers[j]
+			c.Name = fmt.Sprint("container-", j)
+			c.Resources.Requests.Set("cpu", wire.Quantity{Text: fmt.Sprintf("%dm", 100+i)})
+			c.Resources.Requests.Set("memory", wire.Quantity{Text: "128Mi"})
+			c.Resources.Limits.Set("memory", wire.Quantity{Text: "256Mi"})
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses,
+				ContainerStatus{Name: c.Name, AllocatedResources: c.Resources.Requests, Resources: &c.Resources})
+		}
+		for _, t := range []corev1.PodConditionType{"PodScheduled", "Initialized", "Ready", "ContainersReady"} {
+			p.Status.Conditions = append(p.Status.Conditions, PodCondition{Type: t})
+		}
+		p.Status.Phase, p.Status.QOSClass = corev1.PodRunning, corev1.PodQOSBurstable
+		all = append(all, abi.ObjectData{Data: resource.Append(nil, p), Count: 1000})
+	}
+
+	return func(q *abi.PerformRequest) (*abi.PerformResponse, error) {
+		a := &abi.PerformResponse{}
+		for i := range q.Effects {
+			o := abi.Outcome{}
+			if e := &q.Effects[i]; e.Kind == abi.EffectView {
+				o.View = &abi.ViewData{}
+				if reads[e.Ask.View] == sdk.AnyView(pods) {
+					o.View.Objects = all
+				}
+			}
+			a.Outcomes = append(a.Outcomes, o)
+		}
+		return a, nil
+	}
+}
+
+// However many pods a namespace has, and though no two are alike, they fit into a sync.
+func TestManyPods(t *testing.T) {
+	if a := module.Open(t, Plugin).Run(t, newRequest(), podsAlike(30_000)); a.Error != "" {
+		t.Error(a.Error)
+	}
+}
+
+// BenchmarkPods is the sync of a quota in whose namespace there are pods of so many kinds.
+func BenchmarkPods(b *testing.B) {
+	for _, kinds := range []int{10, 100, 1000} {
+		r, perform := newRequest(), podsAlike(kinds)
+		b.Run(fmt.Sprint("native/", kinds), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if a := sdk.Run(Plugin, r, nil, perform); a.Error != "" {
+					b.Fatal(a.Error)
+				}
+			}
+		})
+		b.Run(fmt.Sprint("module/", kinds), func(b *testing.B) {
+			m := module.Open(b, Plugin)
+			for b.Loop() {
+				m.Run(b, r, perform)
+			}
+		})
+	}
+}
