@@ -16,6 +16,8 @@ import (
 var (
 	syncPeriod = &sdk.Setting{Name: "resource-quota-sync-period", Default: "5m0s",
 		Description: "How long after a sync a quota is counted anew though nothing is known to have changed; 0: never."}
+	recount = &sdk.Setting{Name: "recount-after", Default: "2s",
+		Description: "How long after its numbers were lowered a quota is counted once more; 0: not at all."}
 	podsAsWhole = sdk.Gate("PodLevelResources", true, "Whether what a pod asks for as a whole counts.")
 	qosIfSet    = sdk.Gate("PodLevelResourcesFixKubeletQOSClass", true,
 		"Whether a pod that asks for nothing as a whole is best effort by what its containers ask for.")
@@ -26,10 +28,12 @@ var Plugin = &sdk.Plugin{
 	Name:        "resourcequota",
 	Version:     "1.0.0",
 	Description: "Writes into each ResourceQuota's status how much of what it bounds is in use.",
-	Settings:    []*sdk.Setting{syncPeriod, podsAsWhole, qosIfSet},
+	Settings:    []*sdk.Setting{syncPeriod, recount, podsAsWhole, qosIfSet},
 	Check: func(s *sdk.Settings) error {
-		if d, err := time.ParseDuration(syncPeriod.In(s)); err != nil || d < 0 {
-			return sdk.Errors(syncPeriod.Name, ": ", syncPeriod.In(s), " is not a time such as 5m")
+		for _, x := range []*sdk.Setting{syncPeriod, recount} {
+			if d, err := time.ParseDuration(x.In(s)); err != nil || d < 0 {
+				return sdk.Errors(x.Name, ": ", x.In(s), " is not a time such as 5m")
+			}
 		}
 		return nil
 	},
@@ -60,14 +64,36 @@ func sync(c *sdk.Call) error {
 	used := t.used(quota.Status.Used)
 
 	if !same(quota.Spec.Hard, quota.Status.Hard) || !same(used, quota.Status.Used) {
-		quota = sdk.Copy(quota)
-		quota.Status.Hard, quota.Status.Used = quota.Spec.Hard, used
-		c.UpdateStatus(quota)
+		now := sdk.Copy(quota)
+		now.Status.Hard, now.Status.Used = quota.Spec.Hard, used
+		c.UpdateStatus(now)
 	}
-	if period, _ := time.ParseDuration(syncPeriod.Get(c)); period > 0 {
-		c.After(period)
+	if after := againAfter(c, lowers(quota.Status.Used, used)); after > 0 {
+		c.After(after)
 	}
 	return t.err()
+}
+
+// againAfter returns after how long a quota is counted again though nothing is known to have changed. Where its numbers
+// were lowered that is soon: an object that the API server has admitted, and counted, meanwhile may not have been in
+// the cache, and nothing else would tell of that.
+func againAfter(c *sdk.Call, lowered bool) time.Duration {
+	period, _ := time.ParseDuration(syncPeriod.Get(c))
+	soon, _ := time.ParseDuration(recount.Get(c))
+	if lowered && soon > 0 && (period == 0 || soon < period) {
+		return soon
+	}
+	return period
+}
+
+// lowers reports whether less of a resource is in use than was said before.
+func lowers(before, used corev1.ResourceList) bool {
+	for i := range used {
+		if q := before.At(used[i].Key); q != nil && used[i].Value.Cmp(*q) < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // same reports whether two lists say the same amounts, however these are written.

@@ -20,27 +20,31 @@ import (
 
 const quotaController = "resourcequota-controller"
 
-// Many clients make and delete objects under a quota that most of them find full. At rest either manager knows how many
-// there are. How many there were above what the quota allows is printed: between a delete that a manager has seen and a
+// Many clients make and delete objects under a quota that most of them find full. At rest Windlass knows how many there
+// are; the native manager may need five minutes for that. How many there were above what the quota allows is printed: between a delete that a manager has seen and a
 // create that it hasn't, it may tell the API server's admission of room that there isn't. With FULL=1 there are 200
 // clients.
 func TestQuotaUnderClients(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	m := windlass.Start(t, c, windlass.Options{Controllers: []string{quotaController}})
-	ours := underQuota(t, c, "ours")
+	ours, there := underQuota(t, c, "ours")
+	awaitUsed(t, c, "ours", there)
 	m.Stop(t)
+
 	stop := c.Native(t, []string{quotaController})
-	natives := underQuota(t, c, "native")
+	natives, there := underQuota(t, c, "native")
+	used, _ := readUsed(t.Context(), c, "native")
 	stop()
-	t.Logf("above the quota of %d: %d under Windlass, %d under the native manager", quotaHard, ours, natives)
+	t.Logf("above the quota of %d: %d under Windlass, %d under the native manager, which says that of %d objects %d are in use",
+		quotaHard, ours, natives, there, used)
 }
 
 // quotaHard is how many objects there may be.
 const quotaHard = 50
 
 // underQuota has clients make and delete config maps in a namespace of its own, and returns how many of them there were
-// at most above what is allowed.
-func underQuota(t *testing.T, c *cluster.Cluster, namespace string) (above int) {
+// at most above what is allowed, and how many there are.
+func underQuota(t *testing.T, c *cluster.Cluster, namespace string) (above, there int) {
 	t.Helper()
 	ctx, client := t.Context(), unlimited(c)
 	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
@@ -52,18 +56,7 @@ func underQuota(t *testing.T, c *cluster.Cluster, namespace string) (above int) 
 			corev1.ResourceConfigMaps: *resource.NewQuantity(quotaHard, resource.DecimalSI)}}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	used := func(n int) {
-		t.Helper()
-		cluster.Eventually(t, cluster.Patience, fmt.Sprint(namespace, ": the quota knows of ", n), func() (bool, string) {
-			q, err := client.CoreV1().ResourceQuotas(namespace).Get(ctx, "quota", metav1.GetOptions{})
-			if err != nil {
-				return false, err.Error()
-			}
-			now, known := q.Status.Used[corev1.ResourceConfigMaps]
-			return known && now.Value() == int64(n), now.String()
-		})
-	}
-	used(0)
+	awaitUsed(t, c, namespace, 0)
 
 	most := countMost(t, client, namespace)
 	const rounds = 20
@@ -80,8 +73,25 @@ func underQuota(t *testing.T, c *cluster.Cluster, namespace string) (above int) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	used(len(l.Items))
-	return max(most()-quotaHard, 0)
+	return max(most()-quotaHard, 0), len(l.Items)
+}
+
+// readUsed returns how many config maps a namespace's quota says there are.
+func readUsed(ctx context.Context, c *cluster.Cluster, namespace string) (n int, known bool) {
+	q, err := c.Client().CoreV1().ResourceQuotas(namespace).Get(ctx, "quota", metav1.GetOptions{})
+	if err != nil {
+		return 0, false
+	}
+	used, known := q.Status.Used[corev1.ResourceConfigMaps]
+	return int(used.Value()), known
+}
+
+func awaitUsed(t *testing.T, c *cluster.Cluster, namespace string, n int) {
+	t.Helper()
+	cluster.Eventually(t, cluster.Patience, fmt.Sprint(namespace, ": the quota knows of ", n), func() (bool, string) {
+		used, known := readUsed(t.Context(), c, namespace)
+		return known && used == n, fmt.Sprint(used, known)
+	})
 }
 
 // makeAndDelete makes an object, if the quota has room, and deletes it unless it is to stay.
