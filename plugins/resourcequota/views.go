@@ -13,6 +13,10 @@ import (
 // quotas are the keys. Their status is written by the API server with each object that it admits, too.
 var quotas = sdk.Key(corev1.ResourceQuotasResource).Fields("spec", "status.hard", "status.used").Quiet("status")
 
+// batch is how long a quota waits for more to go before it is counted. The oftener it is counted while objects come and
+// go, the oftener one that was admitted isn't in the cache yet, and others are admitted in its place.
+const batch = 100 * time.Millisecond
+
 // What a quota counts is asked for, and then wakes it. An object that comes doesn't: the API server has counted it
 // before it let it in. What does is that an object goes, or may have come to need less.
 var (
@@ -50,13 +54,13 @@ var (
 
 	services = sdk.Select(serviceKind, inNamespace).Lazy().Distinct().
 			Fields("spec.type", "spec.ports.nodePort", "spec.allocateLoadBalancerNodePorts").
-			Quiet("spec.ports", "spec.allocateLoadBalancerNodePorts").QuietOn(abi.QuietAdd)
+			Quiet("spec.ports", "spec.allocateLoadBalancerNodePorts").QuietOn(abi.QuietAdd).Batch(batch)
 
 	volumeClaims = sdk.Select(volumeClaimKind, inNamespace).Lazy().Distinct().
 			Fields("spec.resources.requests", "spec.storageClassName", "spec.volumeAttributesClassName",
 			"metadata.annotations["+corev1.BetaStorageClassAnnotation+"]", "status.allocatedResources",
 			"status.currentVolumeAttributesClassName", "status.modifyVolumeStatus.targetVolumeAttributesClassName").
-		QuietOn(abi.QuietAdd)
+		QuietOn(abi.QuietAdd).Batch(batch)
 
 	ofPods      = sdk.In("metadata.annotations["+resourcev1.ExtendedResourceClaimAnnotation+"]", "true")
 	deviceNeeds = []string{"spec.devices.requests.exactly.deviceClassName",
@@ -67,14 +71,14 @@ var (
 	// podsClaims are the claims that were made for pods' extended resources: with these it matters which they are.
 	podsClaims = sdk.Select(deviceClaimKind, inNamespace, ofPods).Named("claims of pods").Lazy().
 			Fields("metadata.ownerReferences", "metadata.creationTimestamp").Fields(deviceNeeds...).
-			QuietOn(abi.QuietAdd, abi.QuietUpdate)
+			QuietOn(abi.QuietAdd, abi.QuietUpdate).Batch(batch)
 	deviceClaims = sdk.Select(deviceClaimKind, inNamespace, sdk.Not(ofPods)).Lazy().Distinct().
-			Fields(deviceNeeds...).QuietOn(abi.QuietAdd, abi.QuietUpdate)
+			Fields(deviceNeeds...).QuietOn(abi.QuietAdd, abi.QuietUpdate).Batch(batch)
 	deviceClasses = sdk.Select(deviceClassKind).Lazy().Quiet().
 			Fields("metadata.creationTimestamp", "spec.extendedResourceName")
 
 	// objects are those that are counted and nothing else, of any resource.
-	objects = sdk.Select(resource.Any, inNamespace).Named("objects").Lazy().Lenient().
+	objects = sdk.Select(resource.Any, inNamespace).Named("objects").Lazy().Lenient().Batch(batch).
 		QuietOn(abi.QuietAdd, abi.QuietUpdate)
 )
 
