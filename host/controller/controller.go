@@ -322,19 +322,23 @@ func (c *Controller) setTimer(k Key, d time.Duration, failed bool) {
 
 // fire wakes the key whose timer has gone off.
 func (c *Controller) fire(k Key, t *timer) {
+	c.noteFired(k, t)
+	c.foreign(k)
+	c.turns.clearResync(k)
+	c.queue.AddAfter(k, 0) // at once; but the queue counts it among those that come after a delay
+}
+
+func (c *Controller) noteFired(k Key, t *timer) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	r := c.keys.open(k)
+	defer c.keys.close(k, r)
 	if r.timer == t {
 		r.timer = nil
 	}
 	if r.restless != nil {
 		r.restless.fired = true
 	}
-	c.keys.close(k, r)
-	c.mu.Unlock()
-	c.foreign(k)
-	c.turns.clearResync(k)
-	c.queue.AddAfter(k, 0) // at once; but the queue counts it among those that come after a delay
 }
 
 // untilTimer returns how long it is until the key's timer goes off, which is more than nothing, and whether it has one.

@@ -70,12 +70,16 @@ func (c *Controller) holdEvents(k Key) {
 	c.keys.beginSync(k)
 }
 
+// endSync ends that, and returns the events that were held back.
+func (c *Controller) endSync(k Key) []cache.Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.keys.endSync(k)
+}
+
 // resumeKey wakes the key, if any event was held back that wasn't an echo, or is one that the plugin wants to hear.
 func (c *Controller) resumeKey(v *Version, k Key) {
-	c.mu.Lock()
-	events := c.keys.endSync(k)
-	c.mu.Unlock()
-	for _, e := range events {
+	for _, e := range c.endSync(k) {
 		if !v.Writer.Own(e) || v.Plan.Echoes(e) {
 			c.enqueue(k, 0)
 			return

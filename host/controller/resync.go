@@ -89,20 +89,28 @@ func (c *Controller) lookAgain(k Key, while time.Duration) {
 	if c.queue.NumRequeues(k) > 0 || c.stuck.comesBack(k) {
 		return
 	}
-	c.mu.Lock()
-	r := c.keys.read(k)
-	alone := r.syncing || r.timer != nil && time.Until(r.timer.due) <= while
-	if r.echo != nil && !alone {
-		r.echo.foreign = true
-	}
-	c.mu.Unlock()
-	if alone {
+	if c.comesAnyway(k, while) {
 		return
 	}
 
 	c.Current().Metrics.Resynced()
 	c.turns.markResync(k)
 	c.queue.Add(k)
+}
+
+// comesAnyway reports whether a key is being synced, or will be within a while. Of one that isn't it is noted that
+// something else than its own writes wakes it.
+func (c *Controller) comesAnyway(k Key, while time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.keys.read(k)
+	if r.syncing || r.timer != nil && time.Until(r.timer.due) <= while {
+		return true
+	}
+	if r.echo != nil {
+		r.echo.foreign = true
+	}
+	return false
 }
 
 // ResyncPeriod returns the time from one look at a key to the next; 0 where there is none, or the controller doesn't

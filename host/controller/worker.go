@@ -205,6 +205,7 @@ func (w *worker) settle(ctx context.Context, v *Version, key Key, x synced) {
 // schedule has a key synced again, as far as its sync leaves something to do, and notes what it waits for.
 func (c *Controller) schedule(ctx context.Context, v *Version, key Key, x synced) {
 	result, err := x.Sync.Result, x.err
+
 	switch {
 	case x.Young != nil:
 		c.parkUntilCurrent(v, key, x.Young)
@@ -265,15 +266,18 @@ func (c *Controller) retryFailed(v *Version, key Key, result string, failed erro
 	if v.BuiltIn && failed != nil && !effects.NotGranted(failed) {
 		return SetAside, c.setAside(key)
 	}
-	c.mu.Lock()
-	n := c.keys.read(key).traps
-	c.mu.Unlock()
-	if result == syncer.Performed && n > 0 {
+	if n := c.trapsOf(key); result == syncer.Performed && n > 0 {
 		wait = min(time.Second<<min(n-1, 8), 5*time.Minute)
 		c.queue.AddAfter(key, wait)
 		return Failing, wait
 	}
 	return Failing, c.requeueRateLimited(key)
+}
+
+func (c *Controller) trapsOf(key Key) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.keys.read(key).traps
 }
 
 // requeueRateLimited is the queue's AddRateLimited, which doesn't tell how long. A timer of the key's that comes first

@@ -158,8 +158,9 @@ func (s *Session) signBootstrap(ctx context.Context, e *abi.Effect) (signature, 
 // decodable is an object of a built-in type.
 type decodable interface{ Unmarshal([]byte) error }
 
-// readSeen reads the object that an effect names, which must be as the plugin saw it. The host's own cache is as good as
-// the API server: the signature is for an update that demands this version, so whatever has changed since makes it fail.
+// readSeen reads the object that an effect names, which must be as the plugin saw it. The host's own cache is as good
+// as the API server: the signature is for an update that demands this version, so whatever has changed since makes it
+// fail.
 func (s *Session) readSeen(ctx context.Context, e *abi.Effect, into interface {
 	decodable
 	metav1.Object

@@ -36,14 +36,15 @@ func quotas() abi.Controller {
 	return abi.Controller{Name: "c", Views: []abi.View{
 		{Name: "sets", Resource: replicasets, Fields: []string{"spec.replicas"}},
 		{Name: "nodes", Resource: pods, Fields: []string{"spec.nodeName"}, Lazy: true, Distinct: true,
-			Where: all(inKeyNamespace(), abi.Condition{Op: abi.OpIn, Path: "status.phase", Values: []string{"Failed"}, Not: true})},
+			Where: all(inKeyNamespace(),
+				abi.Condition{Op: abi.OpIn, Path: "status.phase", Values: []string{"Failed"}, Not: true})},
 		{Name: "all", Resource: schema.Any, Lazy: true, Where: all(inKeyNamespace()),
 			QuietOn: []string{abi.QuietAdd, abi.QuietUpdate}},
 	}}
 }
 
-// A distinct view delivers each set of fields once, with how many objects have it, and nothing else of them, in an order
-// that doesn't hang on their names.
+// A distinct view delivers each set of fields once, with how many objects have it, and nothing else of them, in an
+// order that doesn't hang on their names.
 func TestDistinct(t *testing.T) {
 	p, w := compileWithWorld(t, quotas())
 	for i, node := range []string{"b", "a", "b", "", "b", "a"} {
@@ -122,7 +123,8 @@ func TestAskForAResource(t *testing.T) {
 	}
 }
 
-// Who asked is woken by what comes, goes or changes what was delivered, and by nothing else that happens to the objects.
+// Who asked is woken by what comes, goes or changes what was delivered, and by nothing else that happens to the
+// objects.
 func TestWakesOfWhoAsked(t *testing.T) {
 	p, w := compileWithWorld(t, quotas())
 	w.applyObject(replicasets, "x", "a", &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "a", UID: "a"}})

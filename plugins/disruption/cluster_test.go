@@ -54,7 +54,8 @@ func createBudget(t *testing.T, c *cluster.Cluster, app string, spec policyv1.Po
 	}
 }
 
-func awaitStatus(t *testing.T, c *cluster.Cluster, app, what string, holds func(*policyv1.PodDisruptionBudgetStatus) bool) {
+func awaitStatus(t *testing.T, c *cluster.Cluster, app, what string,
+	holds func(*policyv1.PodDisruptionBudgetStatus) bool) {
 	t.Helper()
 	cluster.Eventually(t, cluster.Patience, app+": "+what, func() (bool, string) {
 		b, err := c.Client().PolicyV1().PodDisruptionBudgets("default").Get(t.Context(), app, metav1.GetOptions{})
@@ -88,7 +89,8 @@ func TestOnClusterEvictions(t *testing.T) {
 		createBudget(t, c, app, k.budget)
 		owner := createReplicaSet(t, c, app, pods)
 		for i := range pods {
-			createPod(t, c, app, metav1.ObjectMeta{Name: fmt.Sprint(app, "-", i), OwnerReferences: []metav1.OwnerReference{owner}})
+			createPod(t, c, app, metav1.ObjectMeta{Name: fmt.Sprint(app, "-", i),
+				OwnerReferences: []metav1.OwnerReference{owner}})
 		}
 	}
 
@@ -199,7 +201,7 @@ func TestOnClusterCustomResource(t *testing.T) {
 	for i := range 3 {
 		create(fmt.Sprint("web-", i))
 	}
-	awaitStatus(t, c, "web", "one of three may go, for there should be four", func(s *policyv1.PodDisruptionBudgetStatus) bool {
+	awaitStatus(t, c, "web", "one of three, for there should be four", func(s *policyv1.PodDisruptionBudgetStatus) bool {
 		return s.ExpectedPods == 4 && s.CurrentHealthy == 3 && s.DesiredHealthy == 2 && s.DisruptionsAllowed == 1
 	})
 

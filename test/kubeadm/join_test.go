@@ -128,7 +128,8 @@ func discover(t *testing.T, c *cluster.Cluster) *rest.Config {
 	address, err := url.Parse(c.RESTConfig().Host)
 	mustSucceed(t, err)
 	kubeadm := exec.CommandContext(t.Context(), cluster.Binary(), "kubeadm-discovery", "--server", address.Host,
-		"--token", tokenID+"."+tokenSecret, "--ca-hash", fmt.Sprintf("sha256:%x", sha256.Sum256(ca[0].RawSubjectPublicKeyInfo)),
+		"--token", tokenID+"."+tokenSecret,
+		"--ca-hash", fmt.Sprintf("sha256:%x", sha256.Sum256(ca[0].RawSubjectPublicKeyInfo)),
 		"--timeout", cluster.Patience.String())
 	var said bytes.Buffer
 	kubeadm.Stderr = &said

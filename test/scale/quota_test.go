@@ -21,9 +21,9 @@ import (
 const quotaController = "resourcequota-controller"
 
 // Many clients make and delete objects under a quota that most of them find full. At rest Windlass knows how many there
-// are; the native manager may need five minutes for that. How many there were above what the quota allows is printed: between a delete that a manager has seen and a
-// create that it hasn't, it may tell the API server's admission of room that there isn't. With FULL=1 there are 200
-// clients.
+// are; the native manager may need five minutes for that. How many there were above what the quota allows is printed:
+// between a delete that a manager has seen and a create that it hasn't, it may tell the API server's admission of room
+// that there isn't. With FULL=1 there are 200 clients.
 func TestQuotaUnderClients(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	m := windlass.Start(t, c, windlass.Options{Controllers: []string{quotaController}})
@@ -47,13 +47,13 @@ const quotaHard = 50
 func underQuota(t *testing.T, c *cluster.Cluster, namespace string) (above, there int) {
 	t.Helper()
 	ctx, client := t.Context(), unlimited(c)
-	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}},
-		metav1.CreateOptions{}); err != nil {
+	if _, err := client.CoreV1().Namespaces().Create(ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.CoreV1().ResourceQuotas(namespace).Create(ctx, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "quota"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
-			corev1.ResourceConfigMaps: *resource.NewQuantity(quotaHard, resource.DecimalSI)}}}, metav1.CreateOptions{}); err != nil {
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "quota"}, Spec: corev1.ResourceQuotaSpec{
+		Hard: corev1.ResourceList{corev1.ResourceConfigMaps: *resource.NewQuantity(quotaHard, resource.DecimalSI)}}}
+	if _, err := client.CoreV1().ResourceQuotas(namespace).Create(ctx, quota, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	awaitUsed(t, c, namespace, 0)

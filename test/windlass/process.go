@@ -103,7 +103,7 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 		"--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
 		"--cluster-signing-cert-file", c.CAFile, "--cluster-signing-key-file", c.CAKeyFile,
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
-	if slices.ContainsFunc(controllers, func(s string) bool { return s == "*" || s == "serviceaccount-token-controller" }) {
+	if slices.Contains(controllers, "*") || slices.Contains(controllers, "serviceaccount-token-controller") {
 		p.cmd.Args = append(p.cmd.Args, "--service-account-private-key-file", c.TokenKeyFile) // it turns that controller on
 	}
 	p.cmd.Stderr = log
