@@ -25,7 +25,7 @@ const namespace = "hostile"
 const undeclared = "it is not among the writes of the controller's manifest"
 
 // answers are the modules whose answers mean harm, and some others as the manager runs them.
-var answers = slices.Concat(signing, []attack{
+var answers = slices.Concat(signing, thieves, []attack{
 	{name: "effect-undeclared", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-verb", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-subresource", stage: atEffects, result: "refused", says: undeclared},
@@ -83,6 +83,7 @@ func TestCorpusOnCluster(t *testing.T) {
 	for _, name := range left {
 		all = append(all, attack{name: name})
 	}
+	all = append(all, unloaded...)
 	for i := range all {
 		a := &all[i]
 		if err := os.WriteFile(filepath.Join(folder, a.name+".wasm"), a.moduleBytes(t), 0o600); err != nil {
@@ -90,18 +91,36 @@ func TestCorpusOnCluster(t *testing.T) {
 		}
 	}
 	c := cluster.Start(t, cluster.Options{})
-	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
+	recordings := t.TempDir()
+	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"*", "bootstrapsigner"}, Configure: func(k *config.Configuration) {
 		// An administrator's rights: what is refused here is refused by the host.
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 		k.PluginFolder = folder
+		k.Recordings.Folder, k.Recordings.FolderFiles = recordings, int32(len(all))
 		p := config.Plugin{Name: "loop"}
 		p.Limits.Deadline = metav1.Duration{Duration: time.Second}
 		k.Plugins = append(k.Plugins, p)
+		for _, a := range all {
+			if a.grant != nil {
+				k.Plugins = append(k.Plugins, config.Plugin{Name: a.name, Grant: a.grant})
+			}
+		}
 	}})
 	for _, name := range left {
 		if _, ok := log.With("Plugin isn't loaded", name); !ok {
 			t.Errorf("no line of the log says that %s was left out", name)
 		}
+	}
+	for _, a := range unloaded {
+		line, ok := log.With("Plugin isn't loaded", a.name+".wasm", a.says)
+		if !ok {
+			line, _ = log.With(a.name + ".wasm")
+			t.Errorf("no line of the log says that %s was left out, and %q; there is: %.2000s", a.name, a.says, line)
+		}
+		if _, ok := log.With(a.name, a.hides); ok && a.hides != "" {
+			t.Errorf("a line about %s has %q", a.name, a.hides)
+		}
+		t.Logf("%.400s", line)
 	}
 	client, ctx := c.Client(), t.Context()
 	create := func(name string, labels map[string]string) {
@@ -127,6 +146,7 @@ func TestCorpusOnCluster(t *testing.T) {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
+	loot := plantSecrets(t, c)
 	before := clusterState(t, client)
 
 	for _, a := range answers {
@@ -144,6 +164,9 @@ func TestCorpusOnCluster(t *testing.T) {
 			if !ok {
 				line, _ = log.With(`controller="`+a.name+`-controller"`, "err=")
 				t.Fatalf("no line of the log names controller and key, and says %q; there is: %.2000s", a.says, line)
+			}
+			if _, ok := log.With(`controller="`+a.name+`-controller"`, a.hides); ok && a.hides != "" {
+				t.Errorf("a line about it has %q", a.hides)
 			}
 			if len(line) > 16<<10 {
 				t.Errorf("a line of %d bytes in the log", len(line))
@@ -186,6 +209,8 @@ func TestCorpusOnCluster(t *testing.T) {
 		t.Errorf("%d events were written", n)
 	}
 	t.Logf("%d events were written", len(events.Items))
+	checkStolen(t, loot, m, log, recordings, events.Items)
+	checkForged(t, client)
 }
 
 // clusterState returns all objects that somebody might have written to, as text.
