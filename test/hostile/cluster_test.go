@@ -92,7 +92,8 @@ func TestCorpusOnCluster(t *testing.T) {
 	}
 	c := cluster.Start(t, cluster.Options{})
 	recordings := t.TempDir()
-	m := windlass.Start(t, c, windlass.Options{Controllers: []string{"*", "bootstrapsigner"}, Configure: func(k *config.Configuration) {
+	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
+		k.Controllers = []string{"*", "bootstrapsigner"}
 		// An administrator's rights: what is refused here is refused by the host.
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 		k.PluginFolder = folder
@@ -138,6 +139,8 @@ func TestCorpusOnCluster(t *testing.T) {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "loot"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	windlass.Account(t, client, namespace)
+	loot := plantSecrets(t, c)
 	create("bystander", nil)
 	for _, a := range answers {
 		create(a.name+"-0", map[string]string{"hostile": a.name})
@@ -146,7 +149,6 @@ func TestCorpusOnCluster(t *testing.T) {
 		_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 		return err == nil, fmt.Sprint(err)
 	})
-	loot := plantSecrets(t, c)
 	before := clusterState(t, client)
 
 	for _, a := range answers {
@@ -159,12 +161,16 @@ func TestCorpusOnCluster(t *testing.T) {
 			if a.says == "" {
 				return
 			}
-			line, ok := log.With(`"Sync failed, will retry"`, a.says, `controller="`+a.name+`-controller"`,
-				`key="`+namespace+"/"+a.name+`-0"`)
-			if !ok {
-				line, _ = log.With(`controller="`+a.name+`-controller"`, "err=")
-				t.Fatalf("no line of the log names controller and key, and says %q; there is: %.2000s", a.says, line)
-			}
+			line := ""
+			cluster.Eventually(t, time.Minute, "a line of the log names controller and key, and says it", func() (bool, string) {
+				var ok bool
+				if line, ok = log.With(`"Sync failed, will retry"`, a.says, `controller="`+a.name+`-controller"`,
+					`key="`+namespace+"/"+a.name+`-0"`); ok {
+					return true, ""
+				}
+				other, _ := log.With(`controller="`+a.name+`-controller"`, "err=")
+				return false, fmt.Sprintf("%q isn't in %.2000s", a.says, other)
+			})
 			if _, ok := log.With(`controller="`+a.name+`-controller"`, a.hides); ok && a.hides != "" {
 				t.Errorf("a line about it has %q", a.hides)
 			}

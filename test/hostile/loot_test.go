@@ -30,8 +30,9 @@ func plantSecrets(t *testing.T, c *cluster.Cluster) map[string]string {
 	t.Helper()
 	client, ctx := c.Client(), t.Context()
 	for _, o := range []*corev1.Secret{
-		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tokenSecret, Annotations: map[string]string{
-			corev1.ServiceAccountNameKey: "default", openKey: openValue}}, Type: corev1.SecretTypeServiceAccountToken},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tokenSecret,
+			Labels:      map[string]string{openKey: openValue},
+			Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}}, Type: corev1.SecretTypeServiceAccountToken},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + bootstrapID},
 			Type: corev1.SecretTypeBootstrapToken, StringData: map[string]string{"token-id": bootstrapID,
 				"token-secret": bootstrapSecret, "usage-bootstrap-signing": "true"}},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/test/module"
 )
 
-// Beside its token, which thieves want, the Secret has an annotation that they may read: whoever says that one had the
-// Secret before it, and would have said the token, too.
+// Beside its token, which thieves want, the Secret has a label that they may read: whoever says that one had the Secret
+// before it, and would have said the token, too.
 const (
 	tokenSecret  = "token"
 	openKey      = "open"
@@ -33,6 +34,10 @@ var (
 	// forged is what a placeholder of a signature looks like, which no signature has.
 	forged = "windlass-signature-" + strings.Repeat("0123456789abcdef", 4) + "-" + strings.Repeat(".", 600)
 )
+
+// forgedMap is a config map with that in it.
+var forgedMap = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: forgedName,
+	Annotations: map[string]string{"token": forged}}, Data: map[string]string{"token": forged}}
 
 // carried stands in an effect for what the module has seen.
 var carried = strings.Repeat("#", carriedBytes)
@@ -73,7 +78,7 @@ var thieves = []attack{
 		about: "Creates a config map with what looks like a signature's placeholder in an annotation and its data.",
 		build: thief("steal-forged", abi.Write{Resource: mapsResource, Verbs: []string{"create"}},
 			abi.Effect{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: "default", Name: forgedName,
-				Tolerate: abi.TolerateAlreadyExists, Object: forgedMap()})},
+				Tolerate: abi.TolerateAlreadyExists, Object: mustMarshal(forgedMap)})},
 }
 
 // unloaded are the thieves that don't come to a sync.
@@ -99,34 +104,44 @@ var unloaded = []attack{
 					Fields: []string{"metadata.name"}, Unseen: []string{tokenPath}})
 			})
 		}},
-	{name: "steal-keys", stage: atLoad, says: tokenPath, about: "Has the tokens of Secrets as the names of its keys.",
+	{name: "steal-keys", stage: atLoad, says: tokenPath,
+		about: "Has the tokens of Secrets as the names of its keys, and fails each, for their names to be logged.",
 		build: func(t testing.TB) []byte {
-			return assembleText(t, "steal-keys", "(module "+pluginMark+")", func(c *abi.Controller) {
-				seesSecrets(c)
-				c.Views[1].Where = nil
-				c.Key = abi.Key{View: 1, Path: tokenPath}
-			})
+			b := abi.AppendResponse(nil, &abi.SyncResponse{Error: "logged"})
+			return assembleText(t, "steal-keys", fmt.Sprintf(`(module
+  (; plugin ;)
+  (data (i32.const 8192) "%s")
+  (func (export "windlass_sync") (result i64) (i64.const 0x00002000%08x)))`, module.Escape(b), len(b)),
+				func(c *abi.Controller) {
+					seesSecrets(c)
+					c.Views[1].Where = nil
+					c.Key = abi.Key{View: 1, Path: tokenPath}
+				})
 		}},
-	{name: "steal-file", stage: atConfigure, says: "/proc/self/environ", hides: "PATH=",
-		about: "Has a setting whose default is the path of a file that only the manager may read, and says what it gets.",
+	{name: "steal-file", stage: atConfigure, says: "refuses its settings: no file",
+		about: "Has a setting whose default is the path of a file that only the manager may read, and says if it gets the path.",
 		build: func(t testing.TB) []byte {
+			const path = "/proc/self/environ"
 			m := newManifest("steal-file", nil)
-			m.Settings = []abi.Setting{{Name: "key", File: true, Default: "/proc/self/environ"}}
-			return assembleManifest(t, `(module
+			m.Settings = []abi.Setting{{Name: "key", File: true, Default: path}}
+			return assembleManifest(t, fmt.Sprintf(`(module
   (global $size (mut i32) (i32.const 0))
   (; plugin ;)
+  (data (i32.const 8192) "no filea file")
   (func (export "windlass_alloc") (param i32) (result i32)
     (global.set $size (local.get 0))
     (i32.const 4096))
   (func (export "windlass_configure") (result i64)
-    (i64.or (i64.const 0x0000100000000000) (i64.extend_i32_u (global.get $size)))))`, m)
+    (select (i64.const 0x0000200000000007) (i64.const 0x0000200700000006)
+      (i32.eq (global.get $size) (i32.const %d)))))`, len(abi.AppendSettings(nil, &abi.Settings{Values: []string{path}}))), m)
 		}},
 }
 
 var (
 	accountsResource = abi.Resource{Version: "v1", Name: "serviceaccounts"}
 	tokenRequest     = abi.Effect{Kind: abi.EffectCreate, Resource: "v1/serviceaccounts", Subresource: "token",
-		Namespace: namespace, Name: "default"}
+		Namespace: namespace, Name: "default", Object: mustMarshal(&authenticationv1.TokenRequest{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})}
 )
 
 // grantedElsewhere are the rights of a plugin that has no Secret of the namespace.
@@ -141,7 +156,7 @@ func seesSecrets(c *abi.Controller) {
 	c.EventSource = "thief"
 	c.Views[0].Fields = []string{"metadata.name"}
 	c.Views = append(c.Views, abi.View{Name: "secrets", Resource: secretsResource,
-		Fields: []string{"metadata.name", "metadata.annotations[" + openKey + "]"}, Unseen: []string{tokenPath},
+		Fields: []string{"metadata.name", "metadata.labels[" + openKey + "]"}, Unseen: []string{tokenPath},
 		Where: &abi.Condition{All: []abi.Condition{
 			{Op: abi.OpJoin, Path: "metadata.namespace", View: abi.FromKey, ViewPath: "namespace"},
 			{Op: abi.OpIn, Path: "metadata.name", Values: []string{tokenSecret}}}}})
@@ -223,10 +238,9 @@ func thief(name string, right abi.Write, e abi.Effect) func(testing.TB) []byte {
 	}
 }
 
-// forgedMap is a config map with what looks like a placeholder in it.
-func forgedMap() []byte {
-	b, err := (&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: forgedName,
-		Annotations: map[string]string{"token": forged}}, Data: map[string]string{"token": forged}}).Marshal()
+// mustMarshal returns an object on the wire.
+func mustMarshal(o interface{ Marshal() ([]byte, error) }) []byte {
+	b, err := o.Marshal()
 	if err != nil {
 		panic(err)
 	}
