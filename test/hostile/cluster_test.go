@@ -215,6 +215,11 @@ func TestCorpusOnCluster(t *testing.T) {
 		t.Errorf("%d events were written", n)
 	}
 	t.Logf("%d events were written", len(events.Items))
+	for _, a := range unloaded {
+		if n := m.Count(t, "windlass_syncs_total", "controller", a.name+"-controller"); n > 0 {
+			t.Errorf("%s has had %v syncs", a.name, n)
+		}
+	}
 	checkStolen(t, loot, m, log, recordings, events.Items)
 	checkForged(t, client)
 }

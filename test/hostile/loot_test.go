@@ -32,7 +32,8 @@ func plantSecrets(t *testing.T, c *cluster.Cluster) map[string]string {
 	for _, o := range []*corev1.Secret{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tokenSecret,
 			Labels:      map[string]string{openKey: openValue},
-			Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}}, Type: corev1.SecretTypeServiceAccountToken},
+			Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}},
+			Type: corev1.SecretTypeServiceAccountToken},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + bootstrapID},
 			Type: corev1.SecretTypeBootstrapToken, StringData: map[string]string{"token-id": bootstrapID,
 				"token-secret": bootstrapSecret, "usage-bootstrap-signing": "true"}},
@@ -41,10 +42,14 @@ func plantSecrets(t *testing.T, c *cluster.Cluster) map[string]string {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "cluster-info"}, Data: map[string]string{"kubeconfig": "{}"},
-	}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	for _, o := range []*corev1.ConfigMap{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespacePublic, Name: "cluster-info"},
+			Data: map[string]string{"kubeconfig": "{}"}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: patchedName}},
+	} {
+		if _, err := client.CoreV1().ConfigMaps(o.Namespace).Create(ctx, o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 
 	loot := map[string]string{"the bootstrap token": bootstrapSecret}
@@ -139,11 +144,13 @@ func hasPieceOf(text, value string) bool {
 // checkForged finds the placeholder that somebody made up where it was put: nothing takes its place.
 func checkForged(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
-	o, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), forgedName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o.Annotations["token"] != forged || o.Data["token"] != forged {
-		t.Errorf("instead of what looks like a placeholder there is %v", o)
+	for _, name := range []string{forgedName, patchedName} {
+		o, err := client.CoreV1().ConfigMaps("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Annotations["token"] != forged || o.Data["token"] != forged {
+			t.Errorf("instead of what looks like a placeholder there is %v", o)
+		}
 	}
 }

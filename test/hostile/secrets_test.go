@@ -25,6 +25,7 @@ const (
 	carriedBytes = 900 // of the request, which has both
 	elsewhere    = "elsewhere"
 	forgedName   = "forged"
+	patchedName  = "patched"
 )
 
 var (
@@ -79,6 +80,12 @@ var thieves = []attack{
 		build: thief("steal-forged", abi.Write{Resource: mapsResource, Verbs: []string{"create"}},
 			abi.Effect{Kind: abi.EffectCreate, Resource: "v1/configmaps", Namespace: "default", Name: forgedName,
 				Tolerate: abi.TolerateAlreadyExists, Object: mustMarshal(forgedMap)})},
+	{name: "steal-patched", stage: harmless, result: "ok",
+		about: "Patches that text into a config map that there is.",
+		build: thief("steal-patched", abi.Write{Resource: mapsResource, Verbs: []string{"patch"}},
+			abi.Effect{Kind: abi.EffectPatch, Resource: "v1/configmaps", Namespace: "default", Name: patchedName,
+				Patch: abi.MergePatch, Object: fmt.Appendf(nil,
+					`{"metadata":{"annotations":{"token":%q}},"data":{"token":%[1]q}}`, forged)})},
 }
 
 // unloaded are the thieves that don't come to a sync.
@@ -119,7 +126,7 @@ var unloaded = []attack{
 				})
 		}},
 	{name: "steal-file", stage: atConfigure, says: "refuses its settings: no file",
-		about: "Has a setting whose default is the path of a file that only the manager may read, and says if it gets the path.",
+		about: "Has a setting whose default is the path of a file of the manager's, and says whether it gets the content.",
 		build: func(t testing.TB) []byte {
 			const path = "/proc/self/environ"
 			m := newManifest("steal-file", nil)
