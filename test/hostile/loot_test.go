@@ -113,6 +113,9 @@ func checkStolen(t *testing.T, loot map[string]string, m *windlass.Manager, log 
 			t.Errorf("%s lacks what the thieves may read", where)
 		}
 	}
+	if hasPieceOf(said["/metrics"], openValue) {
+		t.Error("a plugin's text is in the metrics, whose labels it can't make up")
+	}
 	for where, text := range said {
 		for what := range maps.Keys(loot) {
 			if hasPieceOf(text, loot[what]) {
