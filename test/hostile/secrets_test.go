@@ -55,8 +55,8 @@ var thieves = []attack{
 	carrier("steal-fact", "Publishes it as a fact.", abi.SyncResponse{Effects: []abi.Effect{{Kind: abi.EffectPublish,
 		Object: []byte(carried), Terms: []string{"stolen"}}}}),
 	carrier("steal-state", "Keeps it as its key's state.", abi.SyncResponse{State: []byte(carried)}),
-	carrier("steal-metric", "Counts it as the namespace of a metric, which there isn't: nothing is counted.", abi.SyncResponse{Metrics: []abi.MetricUpdate{{
-		Labels: []int32{0}, Value: 1, Namespace: carried}}}),
+	carrier("steal-metric", "Counts it as the namespace of a metric, which there isn't: nothing is counted.",
+		abi.SyncResponse{Metrics: []abi.MetricUpdate{{Labels: []int32{0}, Value: 1, Namespace: carried}}}),
 	{name: "steal-lazily", stage: atEffects, result: "error", says: "asked:", hides: openValue, grant: grantedElsewhere,
 		about: "Asks a lazy view of Secrets for those of a namespace that its grant hasn't, and says the answer in an error.",
 		build: stealLazily},
@@ -70,7 +70,8 @@ var thieves = []attack{
 			abi.Write{Resource: accountsResource, Subresource: "token", Verbs: []string{"create"}}, tokenRequest)},
 	{name: "steal-token-undeclared", stage: atEffects, result: "refused", says: undeclared,
 		about: "Asks for a token of a service account, which its manifest doesn't have.",
-		build: thief("steal-token-undeclared", abi.Write{Resource: accountsResource, Verbs: []string{"create"}}, tokenRequest)},
+		build: thief("steal-token-undeclared", abi.Write{Resource: accountsResource, Verbs: []string{"create"}},
+			tokenRequest)},
 	{name: "steal-process", stage: atEffects, result: "refused", says: "its path is not below /api/v1/",
 		about: "Reads the memory of the manager's process by the path of a Secret.", build: thief("steal-process",
 			abi.Write{Resource: secretsResource, Verbs: []string{"get"}},
@@ -97,21 +98,21 @@ var unloaded = []attack{
 				Labels: []abi.Label{{Name: "token", View: "secrets", Paths: []string{tokenPath}}}}}
 			return assembleManifest(t, "(module "+pluginMark+")", m)
 		}},
-	{name: "steal-all", stage: atLoad, says: `has no field "data"`, about: "Has a view over all resources that wants their data.",
+	{name: "steal-all", stage: atLoad, says: "PartialObjectMetadata has no field", about: "Has a view over all resources that wants their data.",
 		build: func(t testing.TB) []byte {
 			return assembleText(t, "steal-all", "(module "+pluginMark+")", func(c *abi.Controller) {
 				c.Views = append(c.Views, abi.View{Name: "all", Resource: abi.Resource{Name: "*"}, Lazy: true,
 					Fields: []string{"metadata", "data"}})
 			})
 		}},
-	{name: "steal-all-unseen", stage: atLoad, says: `unseen: path "data[token]"`, about: "Has a view over all resources whose data is unseen.",
+	{name: "steal-all-unseen", stage: atLoad, says: "(all, /*): unseen: path", about: "Has a view over all resources whose data is unseen.",
 		build: func(t testing.TB) []byte {
 			return assembleText(t, "steal-all-unseen", "(module "+pluginMark+")", func(c *abi.Controller) {
 				c.Views = append(c.Views, abi.View{Name: "all", Resource: abi.Resource{Name: "*"}, Lazy: true,
 					Fields: []string{"metadata.name"}, Unseen: []string{tokenPath}})
 			})
 		}},
-	{name: "steal-keys", stage: atLoad, says: `path "data[token]" of v1/secrets may lead to secrets`,
+	{name: "steal-keys", stage: atLoad, says: "of v1/secrets may lead to secrets, and keys are logged",
 		about: "Has the tokens of Secrets as the names of its keys, and fails each, for their names to be logged.",
 		build: func(t testing.TB) []byte {
 			b := abi.AppendResponse(nil, &abi.SyncResponse{Error: "logged"})
