@@ -98,6 +98,9 @@ func Compile(c *abi.Controller) (*Plan, error) {
 		if k := p.views[c.Key.View]; k.Lazy || k.Count > 0 || k.Guard != nil {
 			return nil, fail(int(c.Key.View), fmt.Errorf("the key view can't be lazy, counted or guarded"))
 		}
+		if err := checkKeyPath(c.Views[c.Key.View].Resource, c.Key.Path); err != nil {
+			return nil, fail(int(c.Key.View), err)
+		}
 	}
 
 	for i, w := range c.Writes {
@@ -119,6 +122,20 @@ func Compile(c *abi.Controller) (*Plan, error) {
 		return nil, fmt.Errorf("controller %s: %w", c.Name, err)
 	}
 	return p, nil
+}
+
+// checkKeyPath reports why values at a path can't be keys: the names of keys are logged, and shown by the manager. What
+// may be secret is a Secret's content, and copies of it in annotations, those of all resources among them.
+func checkKeyPath(r abi.Resource, path string) error {
+	if path == "" || r != schema.Any && r != (abi.Resource{Version: "v1", Name: "secrets"}) {
+		return nil
+	}
+	if isWithinPath(path, "metadata") && !isWithinPath(path, "metadata.annotations") ||
+		path == "type" {
+		return nil
+	}
+	return fmt.Errorf("key: path %q of %s may lead to secrets, and keys are logged: name one in metadata, but for annotations",
+		path, r)
 }
 
 // signers are what approve, attest and sign are verbs of; there are no objects of it.

@@ -46,11 +46,17 @@ func assemble(t testing.TB, name string, change func(*abi.Controller)) []byte {
 // assembleText makes a module of its text, completed likewise.
 func assembleText(t testing.TB, name, text string, change func(*abi.Controller)) []byte {
 	t.Helper()
+	return assembleManifest(t, text, newManifest(name, change))
+}
+
+// assembleManifest makes a module of its text and its manifest.
+func assembleManifest(t testing.TB, text string, of *abi.Manifest) []byte {
+	t.Helper()
 	var more strings.Builder
 	if !strings.Contains(text, `"memory"`) {
 		more.WriteString("(memory (export \"memory\") 1)\n")
 	}
-	m := manifest(t, name, change)
+	m := encodeManifest(t, of)
 	fmt.Fprintf(&more, "(data (i32.const %d) \"%s\")\n", manifestAt, strings.ReplaceAll(m, `"`, `\22`))
 
 	for _, p := range parts {
@@ -64,9 +70,8 @@ func assembleText(t testing.TB, name, text string, change func(*abi.Controller))
 	return module.Assemble(t, text, "-v", "none")
 }
 
-// manifest returns the JSON of a plugin whose controller's keys are the config maps that are labelled with its name.
-func manifest(t testing.TB, name string, change func(*abi.Controller)) string {
-	t.Helper()
+// newManifest returns that of a plugin whose controller's keys are the config maps that are labelled with its name.
+func newManifest(name string, change func(*abi.Controller)) *abi.Manifest {
 	maps := abi.Resource{Version: "v1", Name: "configmaps"}
 	c := abi.Controller{
 		Name: name + "-controller",
@@ -80,7 +85,12 @@ func manifest(t testing.TB, name string, change func(*abi.Controller)) string {
 	if change != nil {
 		change(&c)
 	}
-	b, err := json.Marshal(&abi.Manifest{Description: "0", Name: name, Version: "1", Controllers: []abi.Controller{c}})
+	return &abi.Manifest{Description: "0", Name: name, Version: "1", Controllers: []abi.Controller{c}}
+}
+
+func encodeManifest(t testing.TB, m *abi.Manifest) string {
+	t.Helper()
+	b, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}

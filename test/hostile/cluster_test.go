@@ -25,7 +25,7 @@ const namespace = "hostile"
 const undeclared = "it is not among the writes of the controller's manifest"
 
 // answers are the modules whose answers mean harm, and some others as the manager runs them.
-var answers = slices.Concat(signing, []attack{
+var answers = slices.Concat(signing, thieves, []attack{
 	{name: "effect-undeclared", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-verb", stage: atEffects, result: "refused", says: undeclared},
 	{name: "effect-subresource", stage: atEffects, result: "refused", says: undeclared},
@@ -83,6 +83,7 @@ func TestCorpusOnCluster(t *testing.T) {
 	for _, name := range left {
 		all = append(all, attack{name: name})
 	}
+	all = append(all, unloaded...)
 	for i := range all {
 		a := &all[i]
 		if err := os.WriteFile(filepath.Join(folder, a.name+".wasm"), a.moduleBytes(t), 0o600); err != nil {
@@ -90,18 +91,37 @@ func TestCorpusOnCluster(t *testing.T) {
 		}
 	}
 	c := cluster.Start(t, cluster.Options{})
+	recordings := t.TempDir()
 	m := windlass.Start(t, c, windlass.Options{Configure: func(k *config.Configuration) {
+		k.Controllers = []string{"*", "bootstrapsigner"}
 		// An administrator's rights: what is refused here is refused by the host.
 		k.ClientConnection.Kubeconfig, k.UseServiceAccountCredentials = c.Kubeconfig, false
 		k.PluginFolder = folder
+		k.Recordings.Folder, k.Recordings.FolderFiles = recordings, int32(len(all))
 		p := config.Plugin{Name: "loop"}
 		p.Limits.Deadline = metav1.Duration{Duration: time.Second}
 		k.Plugins = append(k.Plugins, p)
+		for _, a := range all {
+			if a.grant != nil {
+				k.Plugins = append(k.Plugins, config.Plugin{Name: a.name, Grant: a.grant})
+			}
+		}
 	}})
 	for _, name := range left {
 		if _, ok := log.With("Plugin isn't loaded", name); !ok {
 			t.Errorf("no line of the log says that %s was left out", name)
 		}
+	}
+	for _, a := range unloaded {
+		line, ok := log.With("Plugin isn't loaded", a.name+".wasm", a.says)
+		if !ok {
+			line, _ = log.With(a.name + ".wasm")
+			t.Errorf("no line of the log says that %s was left out, and %q; there is: %.2000s", a.name, a.says, line)
+		}
+		if _, ok := log.With(a.name, a.hides); ok && a.hides != "" {
+			t.Errorf("a line about %s has %q", a.name, a.hides)
+		}
+		t.Logf("%.400s", line)
 	}
 	client, ctx := c.Client(), t.Context()
 	create := func(name string, labels map[string]string) {
@@ -119,6 +139,8 @@ func TestCorpusOnCluster(t *testing.T) {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "loot"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	windlass.Account(t, client, namespace)
+	loot := plantSecrets(t, c)
 	create("bystander", nil)
 	for _, a := range answers {
 		create(a.name+"-0", map[string]string{"hostile": a.name})
@@ -139,11 +161,18 @@ func TestCorpusOnCluster(t *testing.T) {
 			if a.says == "" {
 				return
 			}
-			line, ok := log.With(`"Sync failed, will retry"`, a.says, `controller="`+a.name+`-controller"`,
-				`key="`+namespace+"/"+a.name+`-0"`)
-			if !ok {
-				line, _ = log.With(`controller="`+a.name+`-controller"`, "err=")
-				t.Fatalf("no line of the log names controller and key, and says %q; there is: %.2000s", a.says, line)
+			line := ""
+			cluster.Eventually(t, time.Minute, "a line of the log names controller and key, and says it", func() (bool, string) {
+				var ok bool
+				if line, ok = log.With(`"Sync failed, will retry"`, a.says, `controller="`+a.name+`-controller"`,
+					`key="`+namespace+"/"+a.name+`-0"`); ok {
+					return true, ""
+				}
+				other, _ := log.With(`controller="`+a.name+`-controller"`, "err=")
+				return false, fmt.Sprintf("%q isn't in %.2000s", a.says, other)
+			})
+			if _, ok := log.With(`controller="`+a.name+`-controller"`, a.hides); ok && a.hides != "" {
+				t.Errorf("a line about it has %q", a.hides)
 			}
 			if len(line) > 16<<10 {
 				t.Errorf("a line of %d bytes in the log", len(line))
@@ -186,6 +215,13 @@ func TestCorpusOnCluster(t *testing.T) {
 		t.Errorf("%d events were written", n)
 	}
 	t.Logf("%d events were written", len(events.Items))
+	for _, a := range unloaded {
+		if n := m.Count(t, "windlass_syncs_total", "controller", a.name+"-controller"); n > 0 {
+			t.Errorf("%s has had %v syncs", a.name, n)
+		}
+	}
+	checkStolen(t, loot, m, log, recordings, events.Items)
+	checkForged(t, client)
 }
 
 // clusterState returns all objects that somebody might have written to, as text.

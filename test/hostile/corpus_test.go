@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/sandbox"
 )
 
@@ -30,6 +31,8 @@ type attack struct {
 	change func(*abi.Controller)
 	memory int64  // its limit; 0: by default
 	result string // of the sync in the metrics, on a cluster
+	grant  []config.Rule
+	hides  string // in no line of the log about it
 }
 
 func (a *attack) moduleBytes(t testing.TB) []byte {

@@ -20,7 +20,7 @@ func TestDocs(t *testing.T) {
 	for _, h := range hoarders {
 		summed = append(summed, h.attack)
 	}
-	for _, a := range slices.Concat(corpus, answers, summed) {
+	for _, a := range slices.Concat(corpus, answers, unloaded, summed) {
 		names[a.name] = true
 	}
 	var b strings.Builder
@@ -43,10 +43,12 @@ runs to its end and has no effect: each of its syncs answers the same, and nothi
 ## On a cluster
 
 These run in the manager beside the built-in controllers. Each failure is counted in windlass_syncs_total and logged with plugin, controller and key, and the key is held back;
-no object of the namespace changes.
+no object of the namespace changes. The cluster has keys that sign, a bootstrap token and a service account's token in a Secret:
+no part of them is in the log, in recordings, in what the manager serves (its status, its metrics) or in an event.
+What says "` + "`in-the-open`" + `" had that Secret before it, and says all that it saw of it: a label, which its manifest has.
 
 `)
-	listAttacks(t, &b, answers)
+	listAttacks(t, &b, slices.Concat(answers, unloaded))
 	b.WriteString(`
 ## By what many syncs hold together
 

@@ -40,6 +40,13 @@ next:
 	return "", false
 }
 
+// Text returns all of it.
+func (r *Log) Text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
 // RecordLog has klog write to a log of the test's until the test is over.
 func RecordLog(t testing.TB) *Log {
 	t.Helper()
