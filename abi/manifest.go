@@ -153,7 +153,8 @@ type Controller struct {
 type Key struct {
 	// View is the place of the view, counted from 0, whose objects are the keys, or whose values at the path are.
 	View int32 `json:"view"`
-	// Path makes the values at this path (metadata.namespace, spec.nodeName, …) the keys, not the objects.
+	// Path makes the values at this path (metadata.namespace, spec.nodeName, …) the keys, not the objects. Keys are
+	// logged: of Secrets, and of all resources, values of metadata may be keys, but not of annotations.
 	Path string `json:"path,omitempty"`
 	// Single gives the controller a single key, which is synced at the start, every period, and when a view changes that
 	// isn't quiet.
