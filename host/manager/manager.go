@@ -235,7 +235,7 @@ func (m *manager) prepare(ctx context.Context, c *config.Configuration, began ti
 	if m.recordings, err = newRecordings(&c.Recordings); err != nil {
 		return nil, err
 	}
-	if err := m.keyring.Configure(c); err != nil {
+	if _, err := m.configureKeys(c); err != nil {
 		return nil, err
 	}
 	if err := <-answered; err != nil {

@@ -12,10 +12,12 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"k8s.io/klog/v2"
 
+	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/host/controller"
 	"github.com/windlass-dev/windlass/host/plugins"
 	"github.com/windlass-dev/windlass/host/process"
+	"github.com/windlass-dev/windlass/host/signing/keyring"
 )
 
 // lookAgain is how often the configuration and the plugins are compared with what runs, whether or not a file's change
@@ -128,6 +130,30 @@ func (m *manager) reload(ctx context.Context, e *edits, asked bool) (again time.
 	return again
 }
 
+// configureKeys reads the keys that are signed with, if there are any, which no core file is to have. more is whether
+// there is one for what there was none for.
+func (m *manager) configureKeys(k *config.Configuration) (more bool, err error) {
+	if k.Signing != (config.Signing{Duration: k.Signing.Duration}) {
+		if err := process.KeepOutOfCores(); err != nil {
+			klog.ErrorS(err, "A core file of this process would hold the keys that it signs with: allow it none (ulimit -c 0)")
+		}
+	}
+	before := m.keyring.Keys()
+	if err := m.keyring.Configure(k); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(m.keyring.Keys(), func(now keyring.Key) bool {
+		return !slices.ContainsFunc(before, func(was keyring.Key) bool { return was.Signs == now.Signs })
+	}), nil
+}
+
+// signs reports whether a plugin asks for signatures.
+func (h *hosted) signs() bool {
+	return slices.ContainsFunc(h.present.Manifest.Controllers, func(c abi.Controller) bool {
+		return slices.ContainsFunc(c.Writes, func(w abi.Write) bool { return slices.Contains(w.Verbs, "sign") })
+	})
+}
+
 // applyConfiguration adds, replaces and removes plugins and controllers.
 func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuration) error {
 	m.changing.Lock()
@@ -149,13 +175,9 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 	if err := m.recordings.configure(&k.Recordings); err != nil {
 		return err
 	}
-	if err := m.keyring.Configure(k); err != nil {
+	signsMore, err := m.configureKeys(k)
+	if err != nil {
 		return err
-	}
-	if len(m.keyring.Keys()) > 0 {
-		if err := process.KeepOutOfCores(); err != nil {
-			klog.ErrorS(err, "A core file of this process would hold the keys that it signs with: allow it none (ulimit -c 0)")
-		}
 	}
 	if err := m.tracer.Configure(&k.Tracing); err != nil {
 		return err
@@ -194,6 +216,9 @@ func (m *manager) applyConfiguration(ctx context.Context, k *config.Configuratio
 		done, err := h.reconcile(ctx, k, c)
 		changed = changed || done
 		errs = append(errs, err)
+		if signsMore && h.signs() {
+			h.wake(h.present) // what it has left unsigned is waiting
+		}
 	}
 
 	m.coming.keep(names)

@@ -39,7 +39,7 @@ func (*Keys) Bootstrap(info *corev1.ConfigMap, token *corev1.Secret, now time.Ti
 func (k *Keys) Certificate(r *certificatesv1.CertificateSigningRequest, now time.Time) ([]byte, error) {
 	has := func(c certificatesv1.RequestConditionType) bool {
 		return slices.ContainsFunc(r.Status.Conditions, func(x certificatesv1.CertificateSigningRequestCondition) bool {
-			return x.Type == c && (c != certificatesv1.CertificateFailed || x.Status == corev1.ConditionTrue)
+			return x.Type == c && (c != certificatesv1.CertificateFailed || x.Status == corev1.ConditionTrue || x.Status == "")
 		})
 	}
 	switch {

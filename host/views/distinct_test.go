@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,50 @@ func TestAskForAResource(t *testing.T) {
 			}
 		case err != nil, d.Count != x.want.Count, d.Unserved != x.want.Unserved:
 			t.Errorf("%+v: %+v, %v", x.ask, d, err)
+		}
+	}
+}
+
+// withdrawn are resources that aren't served while their objects are kept, and groups of which nothing is known.
+type withdrawn map[abi.Resource]bool
+
+func (w withdrawn) Current(r abi.Resource) (abi.Resource, bool) { return r, true }
+func (w withdrawn) Lost(r abi.Resource) bool                    { return w[r] }
+func (w withdrawn) Lacking() (unlisted []abi.Resource, young abi.Resource, wait time.Duration) {
+	for r := range w {
+		if r.Name == schema.Any.Name {
+			unlisted = append(unlisted, r)
+		}
+	}
+	return unlisted, young, 0
+}
+
+// Of a lenient view over all resources, one that is no longer served is answered as such, whether objects of it are
+// kept or not: what the plugin counts besides isn't to wait for it. One of a group that discovery has told nothing of
+// may be there.
+func TestAskForWhatIsWithdrawn(t *testing.T) {
+	c := quotas()
+	c.Views[2].Lenient = true
+	p, w := compileWithWorld(t, c)
+	w.applyObject(pods, "x", "p", podOn("x", "p", "a", corev1.PodFailed))
+	away := withdrawn{pods: true, {Group: "example.com", Version: "v1", Name: schema.Any.Name}: true}
+	p.SetCurrency(away)
+
+	var s Snapshot
+	if err := p.Snapshot(w, abi.KeyRef{Namespace: "x", Name: "a"}, &s); err != nil {
+		t.Fatal(err)
+	}
+	for resource, want := range map[string]abi.ViewData{
+		"pods":               {Unserved: true},
+		"gears.example.com":  {Unlisted: []string{"example.com/v1/*"}},
+		"gears.example.net":  {Unserved: true},
+		"deployments.apps":   {},
+		"replicasets.apps":   {},
+		"deployments.extras": {Unserved: true},
+	} {
+		d, err := s.Ask(&abi.Ask{View: 2, Resource: resource, Count: true})
+		if err != nil || d.Unserved != want.Unserved || !slices.Equal(d.Unlisted, want.Unlisted) {
+			t.Errorf("%s: %+v, %v", resource, d, err)
 		}
 	}
 }

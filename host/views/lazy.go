@@ -64,9 +64,10 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	of := v.Resource
 	if v.plan.overAllResources() {
 		var ok bool
-		if of, ok = s.x.resourceAsked(q); !ok {
-			data.Unserved = true
-			return data, nil
+		if of, ok = s.x.resourceAsked(q); !ok || v.Lenient && s.x.isLost(of) {
+			data.Unlisted = s.x.unknownGroup(v, q.resource.Group)
+			data.Unserved = len(data.Unlisted) == 0 && s.x.young == nil
+			return data, s.tooYoung()
 		}
 	}
 	if !v.Partial {
@@ -76,13 +77,13 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 	}
 
 	rows := s.x.answerAsk(v, q, of)
+
 	if !(a.Count || v.Distinct) || !v.findsOnce(q) {
 		rows = sortObjects(rows)
 	}
 	s.x.checkRows(v, rows)
-	if young := s.x.young; young != nil {
-		s.x.young = nil // the plugin may ask something else
-		return abi.ViewData{View: a.View}, fmt.Errorf("controller %s: ask: %w", p.controller, young)
+	if err := s.tooYoung(); err != nil {
+		return abi.ViewData{View: a.View}, err
 	}
 	if a.Count {
 		data.Count = int64(len(rows))
@@ -99,6 +100,16 @@ func (s *Snapshot) Ask(a *abi.Ask) (abi.ViewData, error) {
 		s.asked = append(s.asked, rows...)
 	}
 	return data, nil
+}
+
+// tooYoung returns why a question can't be answered yet, once: the plugin may ask something else.
+func (s *Snapshot) tooYoung() error {
+	young := s.x.young
+	if young == nil {
+		return nil
+	}
+	s.x.young = nil
+	return fmt.Errorf("controller %s: ask: %w", s.x.plan.controller, young)
 }
 
 // compileAsk checks a question and makes it ready to be evaluated.
@@ -176,6 +187,26 @@ func (x *evaluation) resourceAsked(q *ask) (r abi.Resource, ok bool) {
 		return r, false
 	}
 	return part.Resource.Resource, true
+}
+
+// isLost reports whether a resource isn't served while its objects are kept.
+func (x *evaluation) isLost(r abi.Resource) bool { return x.currency != nil && x.currency.Lost(r) }
+
+// unknownGroup returns what a lenient view goes on without of a group of which discovery has told nothing yet: a
+// resource that isn't known may be one of its. Until the view has waited it is young.
+func (x *evaluation) unknownGroup(v *view, group string) (unlisted []string) {
+	if !v.Lenient || x.currency == nil {
+		return nil
+	}
+	of := func(r abi.Resource) bool { return r.Group == group && r.Name == schema.Any.Name }
+	lacking, young, wait := x.currency.Lacking()
+	if i := slices.IndexFunc(lacking, of); i >= 0 {
+		return []string{lacking[i].String()}
+	}
+	if wait > 0 && of(young) {
+		x.young = &Young{View: v.Name, Resource: young, Wait: wait}
+	}
+	return nil
 }
 
 // checkAsked notes that a question looks into a store that isn't current. A lenient view answers without it, when it

@@ -90,6 +90,6 @@ func has(r *certificatesv1.CertificateSigningRequest, t certificatesv1.RequestCo
 // hasFailed reports whether a request has failed for good.
 func hasFailed(r *certificatesv1.CertificateSigningRequest) bool {
 	return slices.ContainsFunc(r.Status.Conditions, func(x certificatesv1.CertificateSigningRequestCondition) bool {
-		return x.Type == certificatesv1.CertificateFailed && x.Status == corev1.ConditionTrue
+		return x.Type == certificatesv1.CertificateFailed && (x.Status == corev1.ConditionTrue || x.Status == "")
 	})
 }

@@ -1,6 +1,7 @@
 package resourcequota
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -95,8 +96,12 @@ func (t *tally) countDevices(c *sdk.Call) {
 	}
 
 	made := podsClaims.List(c)
+	var pods owners
+	if slices.ContainsFunc(shares, func(x share[deviceCount]) bool { return x.how.extended != nil }) {
+		pods = ownersOf(c, made)
+	}
 	for _, d := range made {
-		owner := ownerOf(c, d, made)
+		owner := pods.of(d)
 		for _, x := range shares {
 			t.add(x.place, d.usage(x.how, chargedFor(c, owner, t.hard[x.place].Key)))
 		}

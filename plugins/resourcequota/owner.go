@@ -7,30 +7,55 @@ import (
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 )
 
-// ownerOf returns the pod that the claim was made for, nil where that can't be shown: anybody may say of a claim that
-// it was made for a pod.
-func ownerOf(c *sdk.Call, d *DeviceClaim, made []*DeviceClaim) *Pod {
-	uid, name := podOf(d)
-	if name == "" {
-		return nil
-	}
-	found := claimingPods.Ask(c, abi.Ask{Names: []string{name}})
-	if len(found) == 0 || found[0].UID != uid {
-		return nil
-	}
-	if status := found[0].Status.ExtendedResourceClaimStatus; status != nil {
-		if status.ResourceClaimName != d.Name {
-			return nil
-		}
-		return found[0]
-	}
+// owners are the pods that claims were made for.
+type owners struct {
+	pods  map[string]*Pod             // by name
+	first map[metav1.UID]*DeviceClaim // of those that say they were made for a pod
+}
 
-	for _, other := range made { // the pod doesn't say which it is: the first
-		if owner, _ := podOf(other); owner == uid && other.before(d) {
-			return nil
+// namesMost is how many pods are asked for at once.
+const namesMost = 10_000
+
+// ownersOf finds the pods of which claims say that they were made for them.
+func ownersOf(c *sdk.Call, made []*DeviceClaim) owners {
+	o := owners{map[string]*Pod{}, map[metav1.UID]*DeviceClaim{}}
+	var names []string
+	for _, d := range made {
+		uid, name := podOf(d)
+		if name == "" {
+			continue
+		}
+		if first := o.first[uid]; first == nil || d.before(first) {
+			o.first[uid] = d
+		}
+		if _, asked := o.pods[name]; !asked {
+			o.pods[name] = nil
+			names = append(names, name)
 		}
 	}
-	return found[0]
+	for len(names) > 0 {
+		n := min(len(names), namesMost)
+		for _, p := range claimingPods.Ask(c, abi.Ask{Namespace: c.Namespace(), Names: names[:n]}) {
+			o.pods[p.Name] = p
+		}
+		names = names[n:]
+	}
+	return o
+}
+
+// of returns the pod that the claim was made for, nil where that can't be shown: anybody may say of a claim that it was
+// made for a pod. Where the pod doesn't say which it is, it is the first.
+func (o owners) of(d *DeviceClaim) *Pod {
+	uid, name := podOf(d)
+	p := o.pods[name]
+	if p == nil || p.UID != uid {
+		return nil
+	}
+	if status := p.Status.ExtendedResourceClaimStatus; status != nil && status.ResourceClaimName != d.Name ||
+		status == nil && o.first[uid] != d {
+		return nil
+	}
+	return p
 }
 
 // podOf returns the pod that controls the claim, nothing where it is another object.
