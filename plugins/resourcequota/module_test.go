@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/abi/wire"
 	"github.com/windlass-dev/windlass/sdk"
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
+	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/resource"
 	"github.com/windlass-dev/windlass/test/module"
 )
@@ -68,6 +69,42 @@ func podsAlike(kinds int) module.Perform {
 func TestManyPods(t *testing.T) {
 	if a := module.Open(t, Plugin).Run(t, newRequest(), podsAlike(30_000)); a.Error != "" {
 		t.Error(a.Error)
+	}
+}
+
+// Claims that were made for pods are told from others by asking for all of those pods at once: a sync may ask a
+// thousand times.
+func TestManyClaimsOfPods(t *testing.T) {
+	const many = 1100
+	r := newRequest()
+	var claims, owners []abi.ObjectData
+	yes := true
+	for i := range many {
+		p := &Pod{}
+		p.Name, p.UID = fmt.Sprint("pod-", i), metav1.UID(fmt.Sprint("u-", i))
+		owners = append(owners, abi.ObjectData{Data: resource.Append(nil, p)})
+		d := &DeviceClaim{}
+		d.Name = fmt.Sprint("claim-", i)
+		d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID,
+			Controller: &yes}}
+		claims = append(claims, abi.ObjectData{Data: resource.Append(nil, d)})
+	}
+	gpus := &DeviceClass{}
+	gpus.Name, gpus.Spec.ExtendedResourceName = "gpu", new("example.com/gpu")
+
+	asks, named := 0, 0
+	answer := map[sdk.AnyView][]abi.ObjectData{podsClaims: claims, claimingPods: owners,
+		deviceClasses: {{Data: resource.Append(nil, gpus)}}}
+	a := sdk.Run(Plugin, r, nil, func(q *abi.PerformRequest) (*abi.PerformResponse, error) {
+		asked := q.Effects[0].Ask
+		asks++
+		if reads[asked.View] == sdk.AnyView(claimingPods) {
+			named += len(asked.Names)
+		}
+		return &abi.PerformResponse{Outcomes: []abi.Outcome{{View: &abi.ViewData{Objects: answer[reads[asked.View]]}}}}, nil
+	})
+	if a.Error != "" || asks > 20 || named != many {
+		t.Errorf("%d asks, %d pods asked for, error %q", asks, named, a.Error)
 	}
 }
 

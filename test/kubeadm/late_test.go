@@ -37,7 +37,7 @@ func TestKeysThatComeLate(t *testing.T) {
 		Status: corev1.ConditionTrue, Reason: "Test"}}
 	_, err = all.UpdateApproval(t.Context(), r.Name, r, metav1.UpdateOptions{})
 	mustSucceed(t, err)
-	cluster.Eventually(t, cluster.Patience, "the request is looked at, as it came and as it was approved", func() (bool, string) {
+	cluster.Eventually(t, cluster.Patience, "the request is looked at, new and approved", func() (bool, string) {
 		n := m.Counted(t, "windlass_syncs_total", "controller", signing)
 		return n >= 2, fmt.Sprint(n)
 	})
