@@ -4,13 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	configuration "github.com/windlass-dev/windlass/config"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -103,7 +103,7 @@ func spawnIn(t testing.TB, c *cluster.Cluster, dir string, r Replica, controller
 		"--use-service-account-credentials", "--controllers", strings.Join(controllers, ","),
 		"--cluster-signing-cert-file", c.CAFile, "--cluster-signing-key-file", c.CAKeyFile,
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
-	if slices.Contains(controllers, "*") || slices.Contains(controllers, "serviceaccount-token-controller") {
+	if configuration.Enabled("serviceaccount-token-controller", controllers, false) {
 		p.cmd.Args = append(p.cmd.Args, "--service-account-private-key-file", c.TokenKeyFile) // it turns that controller on
 	}
 	p.cmd.Stderr = log
