@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,8 +39,9 @@ func TestLook(t *testing.T) {
 		t.Helper()
 		var all []string
 		for _, name := range shown {
-			for labels, v := range seriesOf(t, r, name) {
-				all = append(all, fmt.Sprint(strings.TrimSpace(name+" "+labels), " ", v))
+			series := seriesOf(t, r, name)
+			for _, labels := range slices.Sorted(maps.Keys(series)) {
+				all = append(all, fmt.Sprint(strings.TrimSpace(name+" "+labels), " ", series[labels]))
 			}
 		}
 		return strings.Join(all, "\n")
