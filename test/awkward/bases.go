@@ -46,7 +46,7 @@ func bases(t testing.TB, plugins, plugin string) (all [][]*unstructured.Unstruct
 	return all
 }
 
-// objectsOf returns the objects of a file's golden cases.
+// objectsOf returns the objects of a file's golden cases, and of what these have in common.
 func objectsOf(t testing.TB, file string) (all []*unstructured.Unstructured) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -61,11 +61,11 @@ func objectsOf(t testing.TB, file string) (all []*unstructured.Unstructured) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		var golden struct{ Objects []map[string]any }
+		var golden struct{ Base, Objects []map[string]any }
 		if yaml.Unmarshal(document, &golden) != nil {
 			continue // not a case: what wakes whom
 		}
-		for _, content := range golden.Objects {
+		for _, content := range slices.Concat(golden.Base, golden.Objects) {
 			all = append(all, &unstructured.Unstructured{Object: content})
 		}
 	}
