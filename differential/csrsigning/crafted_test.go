@@ -161,6 +161,10 @@ var all = []crafted{
 		is: conditions(certificatesv1.CertificateApproved, certificatesv1.CertificateDenied)},
 	{name: "failed", signer: clients,
 		is: conditions(certificatesv1.CertificateApproved, certificatesv1.CertificateFailed)},
+	{name: "failed without a status", signer: clients, is: func(o *csr) {
+		conditions(certificatesv1.CertificateApproved, certificatesv1.CertificateFailed)(o)
+		o.Status.Conditions[1].Status = ""
+	}},
 	{name: "failed alone", signer: clients, is: conditions(certificatesv1.CertificateFailed)},
 	{name: "approved in other words", signer: clients, is: conditions("approved")},
 	{name: "issued", signer: clients, is: func(o *csr) { o.Status.Certificate = []byte("x") }},

@@ -250,7 +250,7 @@ func decide(r *world.Rand, o *certificatesv1.CertificateSigningRequest) {
 		add(certificatesv1.CertificateApproved, corev1.ConditionTrue)
 	}
 	if r.One(8) {
-		add(certificatesv1.CertificateFailed, world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse))
+		add(certificatesv1.CertificateFailed, world.Of(r, corev1.ConditionTrue, corev1.ConditionFalse, ""))
 	}
 	if r.One(12) {
 		add(certificatesv1.CertificateDenied, corev1.ConditionTrue)

@@ -236,8 +236,11 @@ func (c *Controller) Run(ctx context.Context, grace time.Duration) {
 	defer stop()
 	var workers sync.WaitGroup
 	workers.Go(func() { <-ctx.Done() }) // there may be more workers until then
-	if v.Manifest.Key.Single {          // it is there, whether there are objects or not
-		c.Wake(Key{}) // before a worker may take it, so that its first sync is one
+
+	// A single key is there, whether there are objects or not. It comes before a worker may take it: its first sync is
+	// one.
+	if v.Manifest.Key.Single {
+		c.Wake(Key{})
 	}
 	period := c.startWorkers(ctx, &workers, work)
 	workers.Go(func() { c.resync(ctx, period) })

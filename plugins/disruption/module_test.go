@@ -105,21 +105,5 @@ func BenchmarkNumber(b *testing.B) {
 
 // BenchmarkShare is the sync of a budget that says how many pods may go.
 func BenchmarkShare(b *testing.B) {
-	for _, pods := range []int{10, 100, 1000} {
-		r, perform := newShare(pods)
-		b.Run(fmt.Sprint("native/", pods), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if a := sdk.Run(Plugin, r, nil, perform); a.Error != "" {
-					b.Fatal(a.Error)
-				}
-			}
-		})
-		b.Run(fmt.Sprint("module/", pods), func(b *testing.B) {
-			m := module.Open(b, Plugin)
-			for b.Loop() {
-				m.Run(b, r, perform)
-			}
-		})
-	}
+	module.BenchPerforming(b, Plugin, []int{10, 100, 1000}, newShare)
 }

@@ -110,21 +110,7 @@ func TestManyClaimsOfPods(t *testing.T) {
 
 // BenchmarkPods is the sync of a quota in whose namespace there are pods of so many kinds.
 func BenchmarkPods(b *testing.B) {
-	for _, kinds := range []int{10, 100, 1000} {
-		r, perform := newRequest(), podsAlike(kinds)
-		b.Run(fmt.Sprint("native/", kinds), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if a := sdk.Run(Plugin, r, nil, perform); a.Error != "" {
-					b.Fatal(a.Error)
-				}
-			}
-		})
-		b.Run(fmt.Sprint("module/", kinds), func(b *testing.B) {
-			m := module.Open(b, Plugin)
-			for b.Loop() {
-				m.Run(b, r, perform)
-			}
-		})
-	}
+	module.BenchPerforming(b, Plugin, []int{10, 100, 1000}, func(kinds int) (*abi.SyncRequest, module.Perform) {
+		return newRequest(), podsAlike(kinds)
+	})
 }

@@ -11,14 +11,19 @@ import (
 
 // Bench measures syncs of these sizes, natively and in the sandbox.
 func Bench(b *testing.B, p *sdk.Plugin, sizes []int, request func(size int) *abi.SyncRequest) {
+	BenchPerforming(b, p, sizes, func(n int) (*abi.SyncRequest, Perform) { return request(n), Succeed })
+}
+
+// BenchPerforming is Bench of syncs that perform something.
+func BenchPerforming(b *testing.B, p *sdk.Plugin, sizes []int, sync func(size int) (*abi.SyncRequest, Perform)) {
 	m := Open(b, p)
 	for _, n := range sizes {
-		r := request(n)
+		r, perform := sync(n)
 		size := float64(abi.SizeRequest(r))
 		b.Run(fmt.Sprint("native/", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if a := sdk.Run(p, r, settings(p), Succeed); a.Error != "" {
+				if a := sdk.Run(p, r, settings(p), perform); a.Error != "" {
 					b.Fatal(a.Error)
 				}
 			}
@@ -26,7 +31,7 @@ func Bench(b *testing.B, p *sdk.Plugin, sizes []int, request func(size int) *abi
 		})
 
 		b.Run(fmt.Sprint("module/", n), func(b *testing.B) {
-			c := newCall(r, func(request []byte) ([]byte, error) { return answerPerform(request, Succeed) })
+			c := newCall(r, func(request []byte) ([]byte, error) { return answerPerform(request, perform) })
 			var stats sandbox.Stats
 			for b.Loop() {
 				var err error
