@@ -15,8 +15,8 @@ func TestCachesWhole(t *testing.T) {
 	write := func(r abi.Resource, subresource string, verbs ...string) abi.Write {
 		return abi.Write{Resource: r, Subresource: subresource, Verbs: verbs}
 	}
-	sets, services, pods, nodes := in("apps", "v1", "replicasets"), in("", "v1", "services"), in("", "v1", "pods"),
-		in("", "v1", "nodes")
+	sets, services, pods, nodes, secrets := in("apps", "v1", "replicasets"), in("", "v1", "services"),
+		in("", "v1", "pods"), in("", "v1", "nodes"), in("", "v1", "secrets")
 
 	for name, x := range map[string]struct {
 		writes []abi.Write
@@ -32,6 +32,8 @@ func TestCachesWhole(t *testing.T) {
 		"of another version": {[]abi.Write{write(in("apps", "v1beta1", "replicasets"), "", "update")}, sets,
 			false},
 		"all resources may be updated": {[]abi.Write{write(in("", "", "*"), "", "update")}, sets, false},
+		"signed with":                  {[]abi.Write{write(secrets, "", "sign")}, secrets, true},
+		"signed for":                   {[]abi.Write{write(in("", "v1", "serviceaccounts"), "", "sign")}, secrets, false},
 		"not written":                  {nil, sets, false},
 		"pods": {[]abi.Write{write(pods, "", "update"), write(pods, "status", "update")}, pods,
 			false},

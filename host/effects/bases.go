@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/windlass-dev/windlass/abi"
+	"github.com/windlass-dev/windlass/host/cache"
 	"github.com/windlass-dev/windlass/host/difference"
 	"github.com/windlass-dev/windlass/host/effects/envelope"
 	"github.com/windlass-dev/windlass/host/schema"
@@ -86,19 +87,15 @@ func (s *bases) keyVersion(key abi.KeyRef) string {
 	return o.ResourceVersion
 }
 
-// cached returns an object of the cache as the API server had it in a version, nil where the cache has not all of it or
-// another version. Nothing that a guest has sent is in it.
-func (s *bases) cached(k objectKey, uid, version string) []byte {
+// cached returns an object as the cache has it, nil where the cache hasn't all of it. Nothing that a guest has sent is in
+// it.
+func (s *bases) cached(k objectKey) *cache.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.snapshot == nil || !s.controller.CachesWhole(k.resource) {
 		return nil
 	}
-	o := s.snapshot.Find(k.resource, k.namespace, k.name)
-	if o == nil || string(o.UID) != uid || o.ResourceVersion != version {
-		return nil
-	}
-	return o.Raw
+	return s.snapshot.Find(k.resource, k.namespace, k.name)
 }
 
 // find returns an object as the guest saw it.

@@ -142,7 +142,7 @@ func (s *Session) signBootstrap(ctx context.Context, e *abi.Effect) (signature, 
 	if err := s.maySign(allSecrets, metav1.NamespaceSystem, e.Sign.Token); err != nil {
 		return signature{}, err
 	}
-	if err := s.readObject(ctx, allSecrets, metav1.NamespaceSystem, strings.Clone(e.Sign.Token), token); err != nil {
+	if err := s.readToken(ctx, strings.Clone(e.Sign.Token), token); err != nil {
 		return signature{}, err
 	}
 	key, signed, err := s.w.Signer.Bootstrap(info, token, time.Now())
@@ -166,8 +166,9 @@ func (s *Session) readSeen(ctx context.Context, e *abi.Effect, into interface {
 	metav1.Object
 }) error {
 	of := signs[e.Sign.Kind].of
-	if raw := s.bases.cached(objectKey{resource: of, namespace: e.Namespace, name: e.Name}, e.UID, e.Version); raw != nil {
-		return into.Unmarshal(raw)
+	o := s.bases.cached(objectKey{resource: of, namespace: e.Namespace, name: e.Name})
+	if o != nil && string(o.UID) == e.UID && o.ResourceVersion == e.Version {
+		return into.Unmarshal(o.Raw)
 	}
 	if err := s.readObject(ctx, of, e.Namespace, e.Name, into); err != nil {
 		return err
@@ -177,6 +178,15 @@ func (s *Session) readSeen(ctx context.Context, e *abi.Effect, into interface {
 			"the plugin saw version %s, the server has %s", printable.Line(e.Version, textMost), into.GetResourceVersion()))
 	}
 	return nil
+}
+
+// readToken reads a bootstrap token, from the cache as upstream does: there may be hundreds, and each change of one has
+// the signatures of all looked at. One that changes meanwhile has them looked at again.
+func (s *Session) readToken(ctx context.Context, name string, into *corev1.Secret) error {
+	if o := s.bases.cached(objectKey{resource: allSecrets, namespace: metav1.NamespaceSystem, name: name}); o != nil {
+		return into.Unmarshal(o.Raw)
+	}
+	return s.readObject(ctx, allSecrets, metav1.NamespaceSystem, name, into)
 }
 
 // readObject reads an object from the API server. Names come from guests, and from objects that anybody may write: one

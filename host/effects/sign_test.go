@@ -452,4 +452,19 @@ func TestOnClusterSignBootstrap(t *testing.T) {
 	if err != nil || !jws.DetachedTokenIsValid(live.Data["jws-kubeconfig-abcdef"], "clusters: []", "abcdef", "0123456789abcdef") {
 		t.Errorf("the signature is %q, %v", live.Data, err)
 	}
+
+	// A cached token costs no request: there is none any more that one could be answered with.
+	x.ns = "kube-system"
+	cached := x.cachedObject("v1/secrets", token.Name)
+	if err := x.kube.CoreV1().Secrets("kube-system").Delete(t.Context(), token.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	x.ns = "kube-public"
+	again := x.beginSession(x.cachedObject("v1/configmaps", "cluster-info"), cached)
+	defer again.End()
+	sign.Version = live.ResourceVersion
+	if got := x.requireOK(again.Perform(t.Context(), []abi.Effect{sign}))[0].Object.Data; string(got) !=
+		live.Data["jws-kubeconfig-abcdef"] {
+		t.Errorf("with the cached token it is %q", got)
+	}
 }
