@@ -126,6 +126,7 @@ func (h *hosted) resetSlot(k *config.Configuration, old *slot) {
 	}
 
 	v.Writer.Anew()
+	v.Plan.Forget()
 	if b, ok := v.Metrics.(*metrics.Controller); ok {
 		b.Anew()
 	}

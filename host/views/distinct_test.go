@@ -206,6 +206,10 @@ func TestWakesOfWhoAsked(t *testing.T) {
 			t.Errorf("a pod %s: woken %v", x.what, woken)
 		}
 	}
+
+	p.Forget()
+	e, _ := w.applyObject(pods, "x", "p", podOn("x", "p", "", corev1.PodPending))
+	p.Wakes(w, e, nil, func(k abi.KeyRef, _ time.Duration) { t.Errorf("woken for what %v asked before it was forgotten", k) })
 }
 
 // A view that says how many objects are alike has neither a count nor a first part, and looks below metadata.

@@ -355,6 +355,13 @@ func (s *subscriptions) dropKey(key abi.KeyRef) {
 	delete(s.keys, key)
 }
 
+// dropAll forgets all keys.
+func (s *subscriptions) dropAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys, s.view = nil, nil
+}
+
 // nobodyAsked reports whether no key has asked the view.
 func (s *subscriptions) nobodyAsked(v *view) bool {
 	s.mu.Lock()

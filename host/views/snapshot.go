@@ -18,6 +18,13 @@ type Snapshot struct {
 	asked   []*cache.Object
 }
 
+// Forget forgets what keys were delivered and asked for: each is to be synced anew. Those that are gone meanwhile aren't
+// synced again.
+func (p *Plan) Forget() {
+	p.subs.dropAll()
+	p.tallies.dropAll()
+}
+
 // Snapshot evaluates the plan's views for the key into the snapshot, whose buffers it reuses. What the key asked of
 // lazy views before is forgotten.
 func (p *Plan) Snapshot(w World, key abi.KeyRef, into *Snapshot) error {

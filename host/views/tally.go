@@ -46,6 +46,13 @@ func (t *tallies) dropKey(key abi.KeyRef) {
 	t.mu.Unlock()
 }
 
+// dropAll forgets all keys.
+func (t *tallies) dropAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keys = nil
+}
+
 func (t *tallies) delivered(p *Plan, v *view, key abi.KeyRef, n int) {
 	if v.Count >= uncapped {
 		return // each coming and going is told: counting all of them each time would cost their square
