@@ -15,7 +15,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,18 @@ func TestNodeJoins(t *testing.T) {
 	if _, err := serving.Verify(x509.VerifyOptions{Roots: roots, DNSName: "worker.example.com",
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err != nil {
 		t.Errorf("what the kubelet serves with isn't trusted: %v", err)
+	}
+	expectNoCores(t)
+}
+
+// expectNoCores reads what the kernel would put into a core file of this process, in which the manager has signed.
+func expectNoCores(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return // only Linux can leave a process's memory out of them
+	}
+	if kinds, err := os.ReadFile("/proc/self/coredump_filter"); err != nil || strings.Trim(string(kinds), "0\n") != "" {
+		t.Errorf("a core file would have memory of the kinds %q of a process that signs, %v", kinds, err)
 	}
 }
 
