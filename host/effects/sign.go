@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -249,15 +248,13 @@ type signature struct {
 
 // keep keeps a credential and returns what stands for it.
 func (l *signatures) keep(x signature) ([]byte, error) {
-	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
+	var random [32]byte
+	if _, err := rand.Read(random[:]); err != nil {
 		return nil, err
 	}
-	text := []byte("windlass-signature-" + hex.EncodeToString(random) + "-")
-	if len(x.credential) < len(text) {
+	if x.placeholder = abi.AppendPlaceholder(nil, random, len(x.credential)); x.placeholder == nil {
 		return nil, fmt.Errorf("a signature of %d bytes, of which nothing can stand for as many", len(x.credential))
 	}
-	x.placeholder = append(text, bytes.Repeat([]byte("."), len(x.credential)-len(text))...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept = append(l.kept, x)

@@ -243,7 +243,8 @@ func (l *loader) recorded(k *config.Configuration, p *plugins.Loaded, c *choice)
 	}
 	o := plugins.Options(k, c.Name)
 	s := &record.Source{
-		Plugin: p.Manifest.Name, Version: p.Manifest.Version, Digest: p.Digest, Origin: p.String(),
+		Trusted: p.Origin == plugins.OriginBuiltin,
+		Plugin:  p.Manifest.Name, Version: p.Manifest.Version, Digest: p.Digest, Origin: p.String(),
 		SettingsDigest: p.Settings, Manifest: p.Manifest,
 		Memory: o.MemoryLimit, Fuel: o.Budget,
 	}

@@ -263,13 +263,15 @@ func TestQuotedSecretsAreFound(t *testing.T) {
 	}
 }
 
-// A controller that writes Secrets knows what is in them, whether or not it reads any: its state may have kept that.
+// A controller that writes Secrets knows what is in them, whether or not it reads any: its state may have kept that,
+// unless it is one of the project's own.
 func TestStateOfWhoWritesSecrets(t *testing.T) {
 	for _, x := range []struct {
-		write string
-		wiped bool
-	}{{"secrets", true}, {"configmaps", false}} {
+		write          string
+		trusted, wiped bool
+	}{{"secrets", false, true}, {"configmaps", false, false}, {"secrets", true, false}} {
 		source := testSource("p")
+		source.Trusted = x.trusted
 		source.Manifest.Controllers[0].State = true
 		source.Manifest.Controllers[0].Views = nil
 		written := abi.Resource{Version: "v1", Name: x.write}

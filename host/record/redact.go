@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/abi/wire"
 )
@@ -18,9 +20,9 @@ const secrets = "v1/secrets"
 // Redact returns a copy of a recording without what must not be written out. Zeros of the same length take the place of
 //
 //   - the values of data and stringData, and kubectl's copy of them in an annotation, in each Secret: in views, in
-//     effects, in their outcomes
+//     effects, in their outcomes; all but those that are no secret (secretName.isPublic)
 //   - tokens that a sync has asked for, and what it has sent to be reviewed
-//   - the state of a controller that may see the data of Secrets: it may have kept some
+//   - the state of a controller that may see the data of Secrets, where it isn't trusted: it may have kept some
 //   - each of those values, and what is in files that settings name (certificates aside), wherever else in the
 //     recording it turns up, as it is, in base64 or quoted in JSON
 //
@@ -142,7 +144,7 @@ func (r *redaction) redactSync(sources []Source, s *Sync) {
 		r.redactView(r.resourceOf(call.Views[i].View), &call.Views[i])
 	}
 
-	sees := r.seesSecrets()
+	sees := r.seesSecrets() && !sources[s.Source].Trusted
 	if sees {
 		r.wipeValue(call.State)
 	}
@@ -256,6 +258,8 @@ func (r *redaction) outcomes(effects []abi.Effect, outcomes []abi.Outcome) {
 		}
 		resource := e.Resource
 		switch {
+		case e.Kind == abi.EffectSign && abi.IsPlaceholder(o.Object.Data):
+			continue
 		case e.Kind == abi.EffectView && e.Ask != nil:
 			resource = r.resourceOf(e.Ask.View)
 		case e.Kind == abi.EffectRead && strings.Contains(e.Path, "/secrets"), reviewsToken(&e),
@@ -275,6 +279,8 @@ const (
 	secretMeta       = 1
 	secretData       = 2
 	secretStringData = 4
+	metaName         = 1
+	metaNamespace    = 3
 	metaAnnotations  = 12
 	entryKey         = 1
 	entryValue       = 2
@@ -291,17 +297,18 @@ func (r *redaction) redactObject(resource string, raw []byte) {
 		r.wipeValue(raw) // JSON has no values that could be wiped in place
 		return
 	}
+	of := nameIn(raw)
 	f := wire.Fields{Data: raw}
 	for f.Next() {
 		switch {
 		case f.Type != wire.WireBytes:
 		case f.Num == secretData || f.Num == secretStringData:
-			r.redactEntry(f.Bytes, func(string) bool { return true })
+			r.redactEntry(f.Bytes, func(key string, value []byte) bool { return !of.isPublic(key, value) })
 		case f.Num == secretMeta:
 			m := wire.Fields{Data: f.Bytes}
 			for m.Next() {
 				if m.Num == metaAnnotations {
-					r.redactEntry(m.Bytes, func(key string) bool { return key == lastApplied })
+					r.redactEntry(m.Bytes, func(key string, _ []byte) bool { return key == lastApplied })
 				}
 			}
 		}
@@ -312,7 +319,7 @@ func (r *redaction) redactObject(resource string, raw []byte) {
 }
 
 // redactEntry wipes the value of a map's entry.
-func (r *redaction) redactEntry(raw []byte, secret func(key string) bool) {
+func (r *redaction) redactEntry(raw []byte, secret func(key string, value []byte) bool) {
 	key, f := "", wire.Fields{Data: raw}
 	var values [][]byte
 	for f.Next() {
@@ -327,13 +334,12 @@ func (r *redaction) redactEntry(raw []byte, secret func(key string) bool) {
 		r.wipeValue(raw)
 		return
 	}
-	if !secret(key) {
-		return
-	}
 	for _, v := range values {
-		if key == "namespace" {
-			r.zeroBytes(v) // a token's namespace: no secret elsewhere
-		} else {
+		switch {
+		case !secret(key, v):
+		case key == corev1.ServiceAccountNamespaceKey:
+			r.zeroBytes(v) // no secret elsewhere
+		default:
 			r.wipeValue(v)
 		}
 	}

@@ -23,6 +23,8 @@ type Source struct {
 	// Memory and Fuel are the limits of a sync: bytes, units. 0 is the sandbox's default.
 	Memory int64 `json:"memory,omitempty"`
 	Fuel   int64 `json:"fuel,omitempty"`
+	// Trusted is one of the project's own modules: it keeps nothing of a Secret's data in its state.
+	Trusted bool `json:"-"`
 
 	private [][]byte // contents of files that must not be written out
 }

@@ -77,7 +77,7 @@ func (v *Veil) redaction() *redaction {
 		v.known = &redaction{found: map[string]bool{}}
 		s := v.sync.clone()
 		if len(s.Request) > 0 {
-			v.known.redactSync([]Source{{Manifest: v.source.Manifest}}, &s)
+			v.known.redactSync([]Source{{Manifest: v.source.Manifest, Trusted: v.source.Trusted}}, &s)
 		}
 		for _, b := range v.source.private {
 			v.known.remember(b)
