@@ -139,7 +139,7 @@ type Controller struct {
 	// Pace is how long a key rests after a sync of it that wrote, in nanoseconds, so that changes which follow each other
 	// closely are written together; at most a minute. A key whose writes take long rests longer, up to four times.
 	Pace int64 `json:"pace,omitempty"`
-	// State lets each key keep bytes from one sync to the next, at most 1 MiB.
+	// State lets each key keep bytes from one sync to the next: at most 1 MiB, or 16 MiB where a key isn't an object.
 	State bool `json:"state,omitempty"`
 	// DisabledByDefault leaves the controller out of "*" in the configuration's list.
 	DisabledByDefault bool `json:"disabledByDefault,omitempty"`

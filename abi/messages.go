@@ -7,8 +7,10 @@ const (
 	MessageMax  = 64 << 20
 	StateMax    = 1 << 20
 	ManifestMax = 1 << 20
-	LogMax      = 8 << 10
-	FactMax     = 64 << 10
+	// WideStateMax is for the state of a key that is no object: it may be about all of them.
+	WideStateMax = 16 << 20
+	LogMax       = 8 << 10
+	FactMax      = 64 << 10
 )
 
 // Settings is what configure gets: the values of the manifest's settings, in its order.

@@ -319,13 +319,16 @@ const updatesMax = 10_000
 
 // checkAnswer reports whether the answer may be accepted, before anything of it is; check looks at its effects.
 func (s *Syncer) checkAnswer(a *abi.SyncResponse, check func([]abi.Effect) error) error {
-	t, size := s.target, len(a.State)
+	t, size, most := s.target, len(a.State), abi.WideStateMax
+	if t.Plan.ObjectKeys() {
+		most = abi.StateMax
+	}
 	switch {
 	case len(a.Metrics) > updatesMax:
 		return fmt.Errorf("plugin %s: the answer has %d updates of metrics, the limit is %d", t.Plugin, len(a.Metrics),
 			updatesMax)
-	case size > abi.StateMax:
-		return fmt.Errorf("plugin %s: the answer keeps %d bytes of state, the limit is %d", t.Plugin, size, abi.StateMax)
+	case size > most:
+		return fmt.Errorf("plugin %s: the answer keeps %d bytes of state, the limit is %d", t.Plugin, size, most)
 	case !s.States.hasRoom(s.turn.Key, size):
 		return fmt.Errorf("plugin %s: the answer keeps %d bytes of state, with which controller %s would keep more than %d: keep less, in fewer keys",
 			t.Plugin, size, t.Manifest.Name, statesMax)

@@ -28,7 +28,7 @@ var limits = map[string][]string{
 	"calls inside each other":            {"host/sandbox/instance.go maxDepth"},
 	"effects of a response, groups":      {"host/effects/check.go effectsMax"},
 	"performs of a sync":                 {"host/sandbox/host.go maxPerforms", "host/sandbox/host.go maxPerformBytes"},
-	"a key's state":                      {"abi/messages.go StateMax"},
+	"a key's state":                      {"abi/messages.go StateMax", "abi/messages.go WideStateMax"},
 	"a fact, with its terms":             {"abi/messages.go FactMax"},
 	"the name of an object":              {"host/effects/address.go nameMax"},
 	"the name of a time zone":            {"host/effects/check.go partMax"},
