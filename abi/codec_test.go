@@ -167,14 +167,15 @@ func TestDecodeManifestChecksLabels(t *testing.T) {
 		`"values":["a"]`: "",
 		`"view":"job","paths":["spec.managedBy"]`: `.view: no controller has a view named "job"`,
 		`"view":"pods","paths":["spec.nodeName"]`: `.view: controller c has 2 views named "pods": give the one that is meant another name`,
-		`"view":"jobs"`:                                 `.paths: 0; there is one, or two that are joined`,
-		`"view":"jobs","paths":["a","b","c"]`:           `.paths: 3; there is one, or two that are joined`,
-		`"view":"jobs","paths":["a"],"separator":":"`:   `.separator: there is but one path`,
-		`"view":"jobs","paths":["a"],"values":["b"]`:    `: wants exactly one of values, from and view`,
-		`"view":"jobs","paths":["a"],"from":"key.name"`: `: wants exactly one of values, from and view`,
-		`"paths":["a"]`:                                 `: wants exactly one of values, from and view`,
-		`"values":["a"],"paths":["a"]`:                  `: paths and separator go with a view`,
-		`"from":"key"`:                                  `.from: "key"; there are key.namespace, key.name, namespace`,
+		`"view":"jobs"`:                                     `.paths: 0; there is one, or two that are joined`,
+		`"view":"jobs","paths":["a","b","c"]`:               `.paths: 3; there is one, or two that are joined`,
+		`"view":"jobs","paths":["a"],"separator":":"`:       `.separator: there is but one path`,
+		`"view":"jobs","paths":["a"],"values":["b"]`:        `: wants exactly one of values, from and view`,
+		`"view":"jobs","paths":["a"],"from":"key.name"`:     `: wants exactly one of values, from and view`,
+		`"paths":["a"]`:                                     `: wants exactly one of values, from and view`,
+		`"values":["a"],"paths":["a"]`:                      `: paths, fallbacks and separator go with a view`,
+		`"view":"jobs","paths":["a"],"fallbacks":["b","c"]`: `.fallbacks: 2 for 1 paths; there is one for each, or none`,
+		`"from":"key"`:                                      `.from: "key"; there are key.namespace, key.name, namespace`,
 	} {
 		_, err := DecodeManifest([]byte(`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"l",` + label +
 			`}]}],` + controllers + `}`))

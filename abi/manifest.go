@@ -90,12 +90,16 @@ type Label struct {
 	// series by the key ends with the key's object.
 	From string `json:"from,omitempty"`
 	// View is the name of the view that the host takes the value from: from its first object, which in a key view is the
-	// key's own. The view must be neither lazy nor counted, and not of Secrets. Only controllers that have a view of that
-	// name can add to the metric. The value is empty where there is no such object, or nothing at the path.
+	// key's own, or where a key isn't an object from the one that the update names. The view must be neither lazy nor
+	// counted, and not of Secrets. Only controllers that have a view of that name can add to the metric. The value is empty
+	// where there is no such object, or nothing at the path.
 	View string `json:"view,omitempty"`
 	// Paths lead to the value in the object, such as spec.managedBy; they must be among the view's fields. The values at
 	// two paths are joined. Of several values at a path the first counts, cut at 253 bytes.
 	Paths []string `json:"paths,omitempty"`
+	// Fallbacks are where to look instead, one for each of Paths: where there is nothing at that. They must be among the
+	// view's fields, too.
+	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Separator stands between two joined values. Where both are empty, so is the label.
 	Separator string `json:"separator,omitempty"`
 }

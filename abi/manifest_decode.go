@@ -251,8 +251,8 @@ func (m *Manifest) sourced(l *Label) error {
 	}
 
 	if l.View == "" {
-		if len(l.Paths) > 0 || l.Separator != "" {
-			return fmt.Errorf(": paths and separator go with a view")
+		if len(l.Paths) > 0 || len(l.Fallbacks) > 0 || l.Separator != "" {
+			return fmt.Errorf(": paths, fallbacks and separator go with a view")
 		}
 		return nil
 	}
@@ -261,6 +261,9 @@ func (m *Manifest) sourced(l *Label) error {
 	}
 	if l.Separator != "" && len(l.Paths) == 1 {
 		return fmt.Errorf(".separator: there is but one path")
+	}
+	if n := len(l.Fallbacks); n != 0 && n != len(l.Paths) {
+		return fmt.Errorf(".fallbacks: %d for %d paths; there is one for each, or none", n, len(l.Paths))
 	}
 	return m.hasView(l.View)
 }

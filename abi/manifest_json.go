@@ -31,7 +31,8 @@ var label = table[Label](
 	member("from", wire.String, unsafe.Offsetof(Label{}.From), nil),
 	member("view", wire.String, unsafe.Offsetof(Label{}.View), nil),
 	member("paths", wire.Rep|wire.String, unsafe.Offsetof(Label{}.Paths), nil),
-	member("separator", wire.String, unsafe.Offsetof(Label{}.Separator), nil))
+	member("separator", wire.String, unsafe.Offsetof(Label{}.Separator), nil),
+	member("fallbacks", wire.Rep|wire.String, unsafe.Offsetof(Label{}.Fallbacks), nil))
 
 var metric = table[Metric](
 	member("name", wire.String, unsafe.Offsetof(Metric{}.Name), nil),

@@ -104,6 +104,9 @@ type MetricUpdate struct {
 	// From and To name performs of the sync, counted from 1. Seconds are those from the beginning of From to the end of
 	// the one before To, and none if there is no perform in between; a From of 0 is the whole sync.
 	From, To int32
+	// Row is the place, from 0, of the object that labels from a view's objects are of, where a key isn't an object. An
+	// answer that says something of a gauge says all there is: what it has no object for ends.
+	Row int32
 }
 
 // EffectKind says what an Effect does.

@@ -50,7 +50,8 @@ var metricUpdate = table[MetricUpdate](
 	field(3, wire.Double, unsafe.Offsetof(MetricUpdate{}.Value), nil),
 	field(4, wire.String, unsafe.Offsetof(MetricUpdate{}.Namespace), nil),
 	field(5, wire.Int32, unsafe.Offsetof(MetricUpdate{}.From), nil),
-	field(6, wire.Int32, unsafe.Offsetof(MetricUpdate{}.To), nil))
+	field(6, wire.Int32, unsafe.Offsetof(MetricUpdate{}.To), nil),
+	field(7, wire.Int32, unsafe.Offsetof(MetricUpdate{}.Row), nil))
 
 var eventData = table[EventData](
 	field(1, wire.String, unsafe.Offsetof(EventData{}.Type), nil),

@@ -62,6 +62,7 @@ func answers() []value {
 		}},
 		{name: "response-nothing-to-do", message: &SyncResponse{}},
 		{name: "response-keeps-state", message: &SyncResponse{KeepState: true}},
+		{name: "metric-of-a-row", message: &SyncResponse{Metrics: []MetricUpdate{{Labels: []int32{0}, Value: 7, Row: 3}}}},
 		{name: "metric-negative", message: &SyncResponse{Metrics: []MetricUpdate{{Value: -2.25}}}},
 	}
 }
@@ -277,10 +278,16 @@ func version1Manifests() map[string]*Manifest {
 	return map[string]*Manifest{
 		"manifest-lenient":  lenient,
 		"manifest-distinct": distinct,
-		"manifest-unseen":   unseen,
-		"manifest-parted":   parted,
-		"manifest-small":    small,
-		"manifest-scoped":   scoped,
+		"manifest-fallbacks": {Name: "fallbacks", Version: "1.0.0",
+			Metrics: []Metric{{Name: "nodes", Type: MetricGauge, Labels: []Label{{Name: "zone", View: "nodes",
+				Paths: []string{"metadata.labels[beta]"}, Fallbacks: []string{"metadata.labels[zone]"}}}}},
+			Controllers: []Controller{{Name: "fallbacks-controller", Key: Key{Single: true}, Views: []View{{Name: "nodes",
+				Resource: Resource{Version: "v1", Name: "nodes"},
+				Fields:   []string{"metadata.labels[beta]", "metadata.labels[zone]"}}}}}},
+		"manifest-unseen": unseen,
+		"manifest-parted": parted,
+		"manifest-small":  small,
+		"manifest-scoped": scoped,
 		"manifest": {
 			Name: "everything", Version: "1.2.3", Description: "Has every member <& more> that a manifest can have.",
 			StateVersion: 2, Memory: 8 << 20,

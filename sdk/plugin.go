@@ -244,6 +244,12 @@ func (m *Metric) Add(c *Call, value float64, labels ...string) {
 	m.addUpdate(c, abi.MetricUpdate{Value: value}, labels)
 }
 
+// AddOf is Add where labels come from objects and a key isn't one: they are of the object at this place, from 0, in
+// their view. What a sync says of a gauge is all there is: what it has no object for ends.
+func (m *Metric) AddOf(c *Call, row int, value float64, labels ...string) {
+	m.addUpdate(c, abi.MetricUpdate{Value: value, Row: int32(row)}, labels)
+}
+
 // Took adds the seconds that the sync has taken so far by the host's clock, performed effects included: a plugin has no
 // clock.
 func (m *Metric) Took(c *Call, labels ...string) { m.Add(c, math.NaN(), labels...) }

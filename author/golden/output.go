@@ -379,7 +379,7 @@ func (h *host) takeAnswer(a *abi.SyncResponse, m *abi.Manifest, labels *views.La
 	for _, u := range a.Metrics {
 		x := m.Metrics[u.Metric]
 		text := x.Name
-		objects, ok := labels.Of(h.snapshot, u.Metric)
+		objects, ok := labels.Of(h.snapshot, u.Metric, u.Row)
 		if !ok {
 			return fmt.Errorf("the controller adds to metric %s, whose labels come from a view that the controller doesn't have",
 				x.Name)

@@ -67,7 +67,7 @@ func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster
 // uncounted counts nothing: what the host adds to a plugin's metrics single syncs show.
 type uncounted struct{}
 
-func (uncounted) Answered(abi.KeyRef, []abi.MetricUpdate, func(int32) ([]string, bool)) {}
+func (uncounted) Answered(abi.KeyRef, []abi.MetricUpdate, func(_, _ int32) ([]string, bool)) {}
 func (uncounted) Gone(abi.KeyRef)                                                       {}
 func (uncounted) Synced(controller.Sync)                                                {}
 func (uncounted) Resynced()                                                             {}

@@ -3,9 +3,11 @@ package plugin
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/differential/native"
+	"github.com/windlass-dev/windlass/host/views"
 )
 
 // share is what a key has said last of one series of a sum.
@@ -16,17 +18,18 @@ type share struct {
 }
 
 // Answered adds what a key's answer says to the metrics that are compared. Seconds are 0, for time stands still.
-func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects func(metric int32) ([]string, bool)) {
+func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects func(metric, row int32) ([]string, bool)) {
 	left := slices.DeleteFunc(slices.Clone(p.shares[key]), func(s share) bool {
 		return slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.metric })
 	})
+	said := map[string]bool{}
 	for _, u := range updates {
 		declared := &p.guest.Manifest().Metrics[u.Metric]
 		if !slices.Contains(p.Metrics, declared.Name) {
 			continue
 		}
 
-		objects, ok := inObjects(u.Metric)
+		objects, ok := inObjects(u.Metric, u.Row)
 		if !ok {
 			continue
 		}
@@ -44,9 +47,21 @@ func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects 
 				p.gauges[key] = map[string]float64{}
 			}
 			p.gauges[key][series] = u.Value
+			said[series] = true
 		}
 	}
 	p.shares[key] = left
+
+	// A key that isn't an object says all there is of a gauge whose labels are of objects.
+	for _, u := range updates {
+		declared := &p.guest.Manifest().Metrics[u.Metric]
+		if _, own := inObjects(u.Metric, views.KeysOwn); own || declared.Type != abi.MetricGauge {
+			continue
+		}
+		maps.DeleteFunc(p.gauges[key], func(series string, _ float64) bool {
+			return strings.HasPrefix(series, declared.Name+" ") && !said[series]
+		})
+	}
 }
 
 // Measured returns what the metrics stand at that are compared.

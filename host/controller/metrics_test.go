@@ -91,10 +91,10 @@ type counted struct {
 	gone   []Key
 }
 
-func (c *counted) Answered(_ Key, updates []abi.MetricUpdate, objects func(int32) ([]string, bool)) {
+func (c *counted) Answered(_ Key, updates []abi.MetricUpdate, objects func(metric, row int32) ([]string, bool)) {
 	for _, u := range updates {
 		if u.Metric == c.metric {
-			values, ok := objects(u.Metric)
+			values, ok := objects(u.Metric, u.Row)
 			c.series = append(c.series, fmt.Sprint(values, ok, u.Value))
 		}
 	}

@@ -264,4 +264,4 @@ func (unmeasured) Gone(Key)    {}
 func (unmeasured) Resynced()   {}
 func (unmeasured) Slowed()     {}
 
-func (unmeasured) Answered(Key, []abi.MetricUpdate, func(int32) ([]string, bool)) {}
+func (unmeasured) Answered(Key, []abi.MetricUpdate, func(_, _ int32) ([]string, bool)) {}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/controller"
+	"github.com/windlass-dev/windlass/host/views"
 )
 
 // Metrics are Windlass's own, and those that upstream has of a manager, beside the libraries' workqueue_* and
@@ -182,7 +183,7 @@ func (b *Controller) Synced(s controller.Sync) {
 // Answered adds to the plugin's own metrics. What a key says of a sum takes the place of all that it has said of that
 // sum before.
 func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
-	objects func(metric int32) ([]string, bool)) {
+	objects func(metric, row int32) ([]string, bool)) {
 
 	if b.sums {
 		b.mu.Lock()
@@ -193,20 +194,23 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 				return true
 			}
 			if b.led[s.metric] == nil {
-				now, _ := objects(s.metric)
+				now, ok := objects(s.metric, views.KeysOwn)
+				if !ok {
+					return false
+				}
 				b.led[s.metric] = append([]string{}, now...)
 			}
 			return !slices.Equal(s.objects, b.led[s.metric])
 		})
 	}
 
-	o := owner{b.name, k}
+	o, said := owner{b.name, k}, map[*PluginMetric]map[string]bool{}
 	for i := range updates {
 		u := &updates[i]
 		if u.Metric < 0 || int(u.Metric) >= len(b.own) || b.own[u.Metric].put == nil {
 			continue
 		}
-		now, ok := objects(u.Metric)
+		now, ok := objects(u.Metric, u.Row)
 		if !ok {
 			continue
 		}
@@ -215,6 +219,12 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 			continue
 		}
 		values, ok := m.addUpdate(o, u, now, u.Value)
+		if ok && m.byObjects() {
+			if said[m] == nil {
+				said[m] = map[string]bool{}
+			}
+			said[m][seriesID(values)] = true
+		}
 		switch {
 		case !m.sum || u.Value == 0:
 		case ok:
@@ -224,9 +234,13 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 		}
 	}
 	for i, m := range b.own {
-		if m.series != nil && m.series.objects != nil {
-			now, _ := objects(int32(i))
+		if !m.byObjects() {
+			continue
+		}
+		if now, ok := objects(int32(i), views.KeysOwn); ok {
 			m.series.releaseMoved(o, now)
+		} else if said[m] != nil {
+			m.series.releaseOthers(o, said[m])
 		}
 	}
 }

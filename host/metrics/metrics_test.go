@@ -264,4 +264,4 @@ func TestTally(t *testing.T) {
 }
 
 // noLabels returns what labels from objects have where there are none.
-func noLabels(int32) ([]string, bool) { return nil, true }
+func noLabels(_, _ int32) ([]string, bool) { return nil, true }

@@ -161,6 +161,9 @@ func (p *PluginMetric) addUpdate(o owner, u *abi.MetricUpdate, objects []string,
 	return values, values != nil
 }
 
+// byObjects reports whether labels of the metric come from objects.
+func (p *PluginMetric) byObjects() bool { return p.series != nil && p.series.objects != nil }
+
 // holdDeclared has the plugin's memory hold the series of these declared values, if it doesn't yet, and reports whether
 // there is room.
 func (p *PluginMetric) holdDeclared(labels []int32) bool {

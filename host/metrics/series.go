@@ -151,6 +151,11 @@ func (s *series) releaseMoved(o owner, now []string) {
 	s.release(o, func(h share) bool { return !slices.Equal(h.objects, now) })
 }
 
+// releaseOthers takes from the key all series but those of these IDs.
+func (s *series) releaseOthers(o owner, said map[string]bool) {
+	s.release(o, func(h share) bool { return !said[seriesID(h.values)] })
+}
+
 // releaseAll takes all series from the key.
 func (s *series) releaseAll(o owner) { s.release(o, func(share) bool { return true }) }
 

@@ -53,8 +53,8 @@ func seriesOf(t *testing.T, r *prometheus.Registry, name string) map[string]floa
 }
 
 // labelsFrom returns what the labels of a metric are where these values are in the objects.
-func labelsFrom(values ...string) func(int32) ([]string, bool) {
-	return func(int32) ([]string, bool) { return values, true }
+func labelsFrom(values ...string) func(_, _ int32) ([]string, bool) {
+	return func(_, _ int32) ([]string, bool) { return values, true }
 }
 
 func oneUpdate(value float64) []abi.MetricUpdate {
@@ -220,7 +220,7 @@ func TestHostileLabels(t *testing.T) {
 func TestSeriesOfOthersLabels(t *testing.T) {
 	c, series := measured(t, abi.Metric{Name: "m_total", Type: abi.MetricCounter, Labels: []abi.Label{zone}})
 	k := controller.Key{Name: "a"}
-	c.Answered(k, oneUpdate(1), func(int32) ([]string, bool) { return nil, false })
+	c.Answered(k, oneUpdate(1), func(_, _ int32) ([]string, bool) { return nil, false })
 	c.Answered(k, oneUpdate(1), noLabels)
 	c.Answered(k, []abi.MetricUpdate{{Value: 1}, {Labels: []int32{0, 0}, Value: 1}}, labelsFrom("x"))
 	expectSeries(t, "none of them", series(), map[string]float64{})
@@ -297,4 +297,42 @@ func TestSeriesAreHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	held("declared otherwise", 2*plain)
+}
+
+// A key that isn't an object speaks of objects by their rows. What it says of a gauge is all there is: a series that it
+// has no object for any more ends; of what it doesn't speak nothing does. A counter's series stay.
+func TestSeriesOfRows(t *testing.T) {
+	zones := []string{"x", "y"}
+	rows := func(_, row int32) ([]string, bool) {
+		if row < 0 || int(row) >= len(zones) {
+			return nil, false
+		}
+		return zones[row : row+1], true
+	}
+	update := func(values ...float64) (all []abi.MetricUpdate) {
+		for i, v := range values {
+			all = append(all, abi.MetricUpdate{Labels: []int32{0}, Value: v, Row: int32(i)})
+		}
+		return all
+	}
+
+	for kind, want := range map[string][4]map[string]float64{
+		abi.MetricGauge:   {{"x": 1, "y": 2}, {"x": 1, "y": 2}, {"x": 5}, {"x": 5}},
+		abi.MetricSum:     {{"x": 1, "y": 2}, {"x": 1, "y": 2}, {"x": 5}, {"x": 0}},
+		abi.MetricCounter: {{"x": 1, "y": 2}, {"x": 1, "y": 2}, {"x": 6, "y": 2}, {"x": 6, "y": 2}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			c, series := measured(t, abi.Metric{Name: "m", Type: kind, Labels: []abi.Label{zone}})
+			for i, x := range []struct {
+				when    string
+				updates []abi.MetricUpdate
+			}{
+				{"two rows", update(1, 2)}, {"nothing said", nil}, {"one row", update(5)},
+				{"a row that there isn't", []abi.MetricUpdate{{Labels: []int32{0}, Value: 7, Row: 9}}},
+			} {
+				c.Answered(controller.Key{}, x.updates, rows)
+				expectSeries(t, x.when, series(), want[i])
+			}
+		})
+	}
 }

@@ -27,7 +27,7 @@ type exchange struct {
 	sandboxed sandbox.Call
 	read      func(answer []byte) error
 	inSession Perform
-	labelled  func(metric int32) ([]string, bool)
+	labelled  func(metric, row int32) ([]string, bool)
 
 	perform  Perform
 	refusal  error // of a perform

@@ -21,7 +21,7 @@ func (s *Syncer) countMetrics(a *abi.SyncResponse) {
 		}
 	}
 	if s.labelled == nil {
-		s.labelled = func(metric int32) ([]string, bool) { return s.target.Labels.Of(&s.snapshot, metric) }
+		s.labelled = func(metric, row int32) ([]string, bool) { return s.target.Labels.Of(&s.snapshot, metric, row) }
 	}
 	m.Answered(key, dropForeign(&s.snapshot, key, a.Metrics), s.labelled)
 	if s.isObjectGone() {

@@ -97,8 +97,8 @@ type Witness interface {
 // Metrics takes what syncs count for the plugin's own metrics.
 type Metrics interface {
 	// Answered takes what a key's accepted answer says. objects returns the values of a metric's labels that are in
-	// objects; not ok: this controller has nothing to say of that metric.
-	Answered(key abi.KeyRef, updates []abi.MetricUpdate, objects func(metric int32) (values []string, ok bool))
+	// objects ([views.Labels.Of]); not ok: this controller has nothing to say of that metric.
+	Answered(key abi.KeyRef, updates []abi.MetricUpdate, objects func(metric, row int32) (values []string, ok bool))
 	// Gone is called when an accepted sync has seen that the key's object is gone.
 	Gone(key abi.KeyRef)
 }

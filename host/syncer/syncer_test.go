@@ -238,8 +238,10 @@ type counts struct {
 	gone    []abi.KeyRef
 }
 
-func (c *counts) Answered(abi.KeyRef, []abi.MetricUpdate, func(int32) ([]string, bool)) { c.answers++ }
-func (c *counts) Gone(k abi.KeyRef)                                                     { c.gone = append(c.gone, k) }
+func (c *counts) Answered(abi.KeyRef, []abi.MetricUpdate, func(_, _ int32) ([]string, bool)) {
+	c.answers++
+}
+func (c *counts) Gone(k abi.KeyRef) { c.gone = append(c.gone, k) }
 
 // With a key's object end its state, its metrics and what it has published; whatever came of the sync that saw it gone.
 func TestGone(t *testing.T) {

@@ -67,10 +67,10 @@ func TestLabelsOfObjects(t *testing.T) {
 		if err := p.Snapshot(w, key, &s); err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := labels.Of(&s, 1); !ok || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+		if got, ok := labels.Of(&s, 1, 0); !ok || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
 			t.Errorf("%s: labels %q (%v), want %q", key.String(), got, ok, want)
 		}
-		if got, ok := labels.Of(&s, 0); !ok || got != nil {
+		if got, ok := labels.Of(&s, 0, 0); !ok || got != nil {
 			t.Errorf("%s: a metric without such labels has %q (%v)", key.String(), got, ok)
 		}
 	}
@@ -80,7 +80,7 @@ func TestLabelsOfObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := none.Of(&Snapshot{}, 0); ok {
+	if _, ok := none.Of(&Snapshot{}, 0, 0); ok {
 		t.Error("a controller has labels of a view that it hasn't")
 	}
 }
@@ -111,7 +111,7 @@ func TestLabelsOfCustomResources(t *testing.T) {
 		`{"spec":{"color":"red"},"metadata2":{}}`: "red",
 	} {
 		s := Snapshot{x: evaluation{views: []evaluated{{rows: []*cache.Object{newWebApp(t, body)}}}}}
-		if got, ok := labels.Of(&s, 0); !ok || len(got) != 1 || got[0] != want {
+		if got, ok := labels.Of(&s, 0, 0); !ok || len(got) != 1 || got[0] != want {
 			t.Errorf("%s: labels %q (%v), want %q", body, got, ok, want)
 		}
 	}
@@ -147,5 +147,43 @@ func TestLabelsThatCannotBe(t *testing.T) {
 		if got != x.want {
 			t.Errorf("%s of %s: got %q, want %q", x.path, x.view, got, x.want)
 		}
+	}
+}
+
+// Where a key isn't an object an update names the object that its labels are of; where there is nothing at a path, the
+// fallback's is taken.
+func TestLabelsOfRows(t *testing.T) {
+	beta := "metadata.labels[beta]"
+	c, metrics := labelled(abi.Label{Name: "place", View: "sets", Paths: []string{beta, "metadata.labels[region]"},
+		Fallbacks: []string{"metadata.labels[zone]", "metadata.labels[area]"}, Separator: "/"})
+	c.Key = abi.Key{Single: true}
+	c.Views = c.Views[:1]
+	c.Views[0].Fields = []string{beta, "metadata.labels[region]", "metadata.labels[zone]", "metadata.labels[area]"}
+	p, w := compileWithWorld(t, c)
+	labels, err := p.Labels(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, set := range map[string]map[string]string{
+		"a": {"zone": "z", "region": "r", "area": "a"}, "b": {"beta": "", "zone": "z", "area": "a"}, "c": {},
+	} {
+		w.applyObject(replicasets, "x", name, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name,
+			UID: types.UID(name), Labels: set}})
+	}
+
+	var s Snapshot
+	if err := p.Snapshot(w, abi.KeyRef{}, &s); err != nil {
+		t.Fatal(err)
+	}
+	for row, want := range map[int32]string{0: `["z/r"] true`, 1: `["/a"] true`, 2: `[""] true`, 3: `[] false`,
+		KeysOwn: `[] false`, -2: `[] false`} {
+		if values, ok := labels.Of(&s, 1, row); fmt.Sprintf("%q %v", values, ok) != want {
+			t.Errorf("row %d: %q %v, want %s", row, values, ok, want)
+		}
+	}
+
+	metrics[1].Labels[0].Fallbacks[0] = "metadata.labels[other]"
+	if _, err := p.Labels(metrics); err == nil || !strings.Contains(err.Error(), `path "metadata.labels[other]" isn't among`) {
+		t.Errorf("a fallback that isn't among the fields: %v", err)
 	}
 }
