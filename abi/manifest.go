@@ -39,6 +39,8 @@ type Setting struct {
 	// File makes the operator's value a file's path, and gives the plugin the file's content. When the content changes,
 	// the plugin is configured anew.
 	File bool `json:"file,omitempty"`
+	// Certificates has the host refuse a file that doesn't hold certificates in PEM, or holds a private key, too.
+	Certificates bool `json:"certificates,omitempty"`
 	// Required keeps the plugin's controllers idle while the setting is empty; their status says so.
 	Required bool `json:"required,omitempty"`
 }

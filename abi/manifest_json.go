@@ -23,6 +23,7 @@ var setting = table[Setting](
 	member("default", wire.String, unsafe.Offsetof(Setting{}.Default), nil),
 	member("description", wire.String, unsafe.Offsetof(Setting{}.Description), nil),
 	member("file", wire.Bool, unsafe.Offsetof(Setting{}.File), nil),
+	member("certificates", wire.Bool, unsafe.Offsetof(Setting{}.Certificates), nil),
 	member("required", wire.Bool, unsafe.Offsetof(Setting{}.Required), nil))
 
 var label = table[Label](

@@ -278,6 +278,9 @@ func version1Manifests() map[string]*Manifest {
 	return map[string]*Manifest{
 		"manifest-lenient":  lenient,
 		"manifest-distinct": distinct,
+		"manifest-certificates": {Name: "certificates", Version: "1.0.0",
+			Settings:    []Setting{{Name: "root-ca-file", File: true, Certificates: true}},
+			Controllers: []Controller{{Name: "certificates-controller", Views: []View{{Name: "pods", Resource: pods}}}}},
 		"manifest-fallbacks": {Name: "fallbacks", Version: "1.0.0",
 			Metrics: []Metric{{Name: "nodes", Type: MetricGauge, Labels: []Label{{Name: "zone", View: "nodes",
 				Paths: []string{"metadata.labels[beta]"}, Fallbacks: []string{"metadata.labels[zone]"}}}}},

@@ -237,7 +237,7 @@ func TestGatesOfAStage(t *testing.T) {
 		{[]string{"--feature-gates=AllBeta=false,PodDeletionCost=true"}, map[string]string{
 			"PersistentVolumeClaimUnusedSinceTime": "false", "PodDeletionCost": "true", "DeploymentReplicaSetTerminatingReplicas": "false", "HPAScaleToZero": "false",
 			"HPAGeneration":     "true",
-			"PodLevelResources": "false", "MutableSchedulingDirectivesForSuspendedJobs": "false",
+			"PodLevelResources": "false", "PodLevelResourcesFixKubeletQOSClass": "false", "MutableSchedulingDirectivesForSuspendedJobs": "false",
 			"MaxUnavailableStatefulSet": "false", "StatefulSetSemanticRevisionComparison": "false",
 		}},
 		{[]string{"--feature-gates=AllAlpha=true,HPAScaleToZero=false,EventedPLEG=false", "--emulated-version=1.34"},

@@ -99,7 +99,8 @@ func (p *Plugin) Manifest() *abi.Manifest {
 	for i, s := range p.Settings {
 		s.index = i
 		m.Settings = append(m.Settings,
-			abi.Setting{Name: s.Name, Default: s.Default, Description: s.Description, File: s.File, Required: s.Required})
+			abi.Setting{Name: s.Name, Default: s.Default, Description: s.Description, File: s.File, Certificates: s.Certificates,
+				Required: s.Required})
 	}
 	for i, x := range p.Metrics {
 		x.index = i
@@ -141,6 +142,8 @@ type Setting struct {
 	Description string
 	// File makes the setting a path; the plugin sees the file's content.
 	File bool
+	// Certificates has the host refuse a file that doesn't hold certificates, or holds a private key, too.
+	Certificates bool
 	// Required leaves the controllers idle while the setting is empty.
 	Required bool
 	isSwitch bool

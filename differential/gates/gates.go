@@ -24,7 +24,7 @@ import (
 	"github.com/windlass-dev/windlass/config/kcm"
 )
 
-// packages are the folders of upstream's pkg/controller that a controller's code is in, beside files of all.
+// packages are the folders that a controller's code is in, from upstream's pkg/controller on, beside files of all.
 var packages = map[string][]string{
 	"bootstrap-signer-controller":                                    {"bootstrap"},
 	"certificatesigningrequest-approving-controller":                 {"certificates/approver"},
@@ -51,7 +51,7 @@ var packages = map[string][]string{
 	"podcertificaterequest-cleaner-controller":                       {"certificates/cleaner/pcrcleaner.go"},
 	"replicaset-controller":                                          {"replicaset", "controller_utils.go"},
 	"replicationcontroller-controller":                               {"replication", "controller_utils.go"},
-	"resourcequota-controller":                                       {"resourcequota"},
+	"resourcequota-controller":                                       {"resourcequota", "../quota/v1", "../apis/core/v1/helper/qos"},
 	"root-ca-certificate-publisher-controller":                       {"certificates/rootcacertpublisher"},
 	"service-cidr-controller":                                        {"servicecidrs"},
 	"serviceaccount-controller":                                      {"serviceaccount"},

@@ -1,11 +1,14 @@
 package plugins
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/client-go/util/cert"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/config"
@@ -64,6 +67,8 @@ func Settings(m *abi.Manifest, values map[string]string) (_ *abi.Settings, missi
 			if err != nil {
 				errs = append(errs, fmt.Errorf("plugin %q: settings[%s]: %w: name a file that windlass can read",
 					m.Name, s.Name, err))
+			} else if err = checkCertificates(&s, b); err != nil {
+				errs = append(errs, fmt.Errorf("plugin %q: settings[%s]: %s: %w", m.Name, s.Name, value, err))
 			}
 			value = string(b)
 		}
@@ -77,4 +82,18 @@ func Settings(m *abi.Manifest, values map[string]string) (_ *abi.Settings, missi
 		return nil, nil, err
 	}
 	return out, missing, nil
+}
+
+// checkCertificates reports why a setting that is to be certificates isn't: they get to whoever may read them.
+func checkCertificates(s *abi.Setting, content []byte) error {
+	if !s.Certificates {
+		return nil
+	}
+	for block, rest := pem.Decode(content); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasSuffix(block.Type, "PRIVATE KEY") {
+			return errors.New("it has a private key, which would be published: name a file that has certificates alone")
+		}
+	}
+	_, err := cert.ParseCertsPEM(content)
+	return err
 }

@@ -34,7 +34,7 @@ var (
 		"[ALPHA] The time it took to sync a cluster trust bundle.",
 		[]float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384})
 
-	rootCA = &sdk.Setting{Name: "root-ca-file", File: true,
+	rootCA = &sdk.Setting{Name: "root-ca-file", File: true, Certificates: true,
 		Description: "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either nothing is published."}
 	clusterTrustBundle = sdk.Gate("ClusterTrustBundle", true, "Whether the bundle is published.")
 )
@@ -70,7 +70,7 @@ func sync(c *sdk.Call) error {
 	}
 	bundle := rootCA.Get(c)
 	if bundle == "" {
-		c.Log("nothing is published: plugins[clustertrustbundle].settings has no root-ca-file, nor the kubeconfig a CA")
+		c.Log("nothing is published: neither plugins[clustertrustbundle].settings has a root-ca-file nor the kubeconfig a CA")
 		return nil
 	}
 	sum := sha256.Sum256([]byte(bundle))

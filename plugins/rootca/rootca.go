@@ -30,7 +30,7 @@ var (
 		"[ALPHA] Number of namespace syncs happened in root ca cert publisher.",
 		[]float64{0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384})
 
-	rootCA = &sdk.Setting{Name: "root-ca-file", File: true,
+	rootCA = &sdk.Setting{Name: "root-ca-file", File: true, Certificates: true,
 		Description: "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either an empty one is published, for pods mount it."}
 )
 

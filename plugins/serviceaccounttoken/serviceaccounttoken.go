@@ -39,7 +39,7 @@ var (
 		sdk.Join("metadata.name", secrets, "metadata.annotations["+accountName+"]")).
 		Fields("metadata.name", "secrets").Quiet("secrets").QuietOn(abi.QuietAdd)
 
-	rootCA = &sdk.Setting{Name: "root-ca-file", File: true,
+	rootCA = &sdk.Setting{Name: "root-ca-file", File: true, Certificates: true,
 		Description: "PEM bundle that verifies the API server; by default the one of the kubeconfig. Without either none is put into the Secrets."}
 )
 
