@@ -15,6 +15,7 @@ import (
 const (
 	certificateController = "certificatesigningrequest-signing-controller"
 	tokenController       = "serviceaccount-token-controller"
+	infoController        = "bootstrap-signer-controller"
 )
 
 // Signing says with which keys the manager signs for controllers of built-in plugins: a plugin names what is to be
@@ -85,25 +86,41 @@ func (s *Signing) Pairs() map[string]KeyPair {
 	return pairs
 }
 
+// Keyless are the signers that sign nothing, for want of files.
+func (s *Signing) Keyless() (signers []string) {
+	pairs := s.Pairs()
+	for _, x := range s.single() {
+		if _, ok := pairs[x.signer]; !ok {
+			signers = append(signers, x.signer)
+		}
+	}
+	return signers
+}
+
 // SignsCertificates reports whether the controller that has certificates signed is turned on.
 func (c *Configuration) SignsCertificates() bool { return c.hasOn(certificateController) }
 
 // SignsTokens reports whether the controller that has service accounts' tokens signed is turned on.
 func (c *Configuration) SignsTokens() bool { return c.hasOn(tokenController) }
 
+// SignsInfo reports whether the controller is turned on that has the cluster's information signed with bootstrap tokens.
+func (c *Configuration) SignsInfo() bool { return c.hasOn(infoController) }
+
 func (c *Configuration) hasOn(controller string) bool {
-	return Enabled(controller, Canonical(c.Controllers, kcm.Aliases()), false)
+	return isOn(controller, Canonical(c.Controllers, kcm.Aliases()))
 }
 
-func (s *Signing) validate(p *field.Path) (errs field.ErrorList) {
-	if s.Duration.Duration <= 0 {
+// validate takes the files as kube-controller-manager's options do, whether or not anything is signed
+// (cmd/kube-controller-manager/app/options/csrsigningcontroller.go).
+func (s *Signing) validate(p *field.Path, signs bool) (errs field.ErrorList) {
+	if signs && s.Duration.Duration <= 0 {
 		errs = append(errs, field.Invalid(p.Child("duration"), s.Duration.Duration.String(), "must be more than 0s"))
 	}
 	for _, x := range s.single() {
 		if !x.pair.isSet() {
 			continue
 		}
-		if s.CertFile != "" && s.KeyFile != "" {
+		if s.KeyPair.isSet() {
 			errs = append(errs, field.Forbidden(p.Child(x.field), "can't be set beside signing.certFile and signing.keyFile,"+
 				" which are for all signers: name either those, or the files of single signers"))
 		}

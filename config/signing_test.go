@@ -8,11 +8,13 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// Combinations that kube-controller-manager's controller refuses are refused, if the controller runs.
+// Combinations that kube-controller-manager's options refuse are refused, whether or not anything is signed.
 func TestSigningIsChecked(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"general and single": {"{certFile: /c, keyFile: /k, kubeletServing: {certFile: /c, keyFile: /k}}",
 			"signing.kubeletServing: Forbidden: can't be set beside signing.certFile and signing.keyFile"},
+		"half a general one": {"{keyFile: /k, kubeletClient: {certFile: /c, keyFile: /k}}",
+			"signing.kubeletClient: Forbidden: can't be set beside signing.certFile and signing.keyFile"},
 		"no key":         {"{legacyUnknown: {certFile: /c}}", "signing.legacyUnknown.keyFile: Required value"},
 		"no certificate": {"{kubeletClient: {keyFile: /k}}", "signing.kubeletClient.certFile: Required value"},
 		"no time":        {"{duration: 0s}", `signing.duration: Invalid value: "0s": must be more than 0s`},
@@ -25,7 +27,8 @@ func TestSigningIsChecked(t *testing.T) {
 			if name == "misspelt" {
 				return
 			}
-			if _, err := loadText(t, head+"controllers: ['*', -csrsigning]\nsigning: "+c.text+"\n"); err != nil {
+			off := head + "controllers: ['*', -csrsigning]\nsigning: " + c.text + "\n"
+			if _, err := loadText(t, off); (err == nil) != (name == "no time") {
 				t.Errorf("without the controller: %v", err)
 			}
 		})

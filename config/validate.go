@@ -81,9 +81,7 @@ func (c *Configuration) Validate() error {
 	if rest := c.Sandbox.Rest.Duration; rest != 0 && rest < time.Second {
 		add(field.Invalid(field.NewPath("sandbox", "rest"), rest.String(), "must be at least 1s, or 0s for never"))
 	}
-	if c.SignsCertificates() {
-		errs = append(errs, c.Signing.validate(field.NewPath("signing"))...)
-	}
+	errs = append(errs, c.Signing.validate(field.NewPath("signing"), c.SignsCertificates())...)
 	errs = append(errs, c.Registries.validate(field.NewPath("registries"))...)
 	errs = append(errs, c.Recordings.validate(field.NewPath("recordings"))...)
 	errs = append(errs, c.LeaderElection.validate(field.NewPath("leaderElection"))...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -143,5 +144,36 @@ func generated(t *testing.T, path, want string) {
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != want {
 		t.Errorf("%s is stale (%v): cd deploy && go test -run '%s' -update", path, err, t.Name())
+	}
+}
+
+// The files of a Secret are what is signed with; what isn't to be signed has none.
+func TestSigningSecret(t *testing.T) {
+	for values, want := range map[string]map[string]any{
+		"": nil,
+		"signing: {secret: keys}": {"certFile": "/etc/windlass-signing/ca.crt", "keyFile": "/etc/windlass-signing/ca.key",
+			"serviceAccountKeyFile": "/etc/windlass-signing/sa.key"},
+		"signing: {secret: keys, serviceAccountKeyFile: ''}\nconfig: {signing: {duration: 1h}}": {
+			"certFile": "/etc/windlass-signing/ca.crt", "keyFile": "/etc/windlass-signing/ca.key", "duration": "1h"},
+	} {
+		out := release{name: "windlass", namespace: "kube-system", values: "nativeManager: stopped\n" + image + values}.mustRender(t)
+		text, _, err := unstructured.NestedString(out.get(t, "ConfigMap", "windlass").Object, "data", "windlass.yaml")
+		var config struct{ Signing map[string]any }
+		if err == nil {
+			err = yaml.Unmarshal([]byte(text), &config)
+		}
+		if err != nil || !reflect.DeepEqual(config.Signing, want) {
+			t.Errorf("%q: signing is %v, %v, want %v", values, config.Signing, err, want)
+		}
+
+		raw, err := yaml.Marshal(out.get(t, "Deployment", "windlass").Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"secretName: keys", "mountPath: /etc/windlass-signing"} {
+			if strings.Contains(string(raw), part) != (want != nil) {
+				t.Errorf("%q: the pod has %q: %v", values, part, want == nil)
+			}
+		}
 	}
 }

@@ -82,8 +82,8 @@ var builtins = map[string]builtin{
 		"DeploymentReplicaSetTerminatingReplicas": "Whether the status has terminatingReplicas.",
 	}},
 	"resourcequota-controller": {plugin: "resourcequota", settings: map[string]string{
-		"resource-quota-sync-period":          "How long after a sync a quota is counted anew though nothing is known to have changed; 0: never.",
-		"recount-after":                       "How long after its numbers were lowered a quota is counted once more; 0: not at all.",
+		"resource-quota-sync-period":          "How long after a sync a quota is counted anew though nothing is known to have changed; 0 or less: never.",
+		"recount-after":                       "How long after its numbers were lowered a quota is counted once more; 0 or less: not at all.",
 		"PodLevelResources":                   "Whether what a pod asks for as a whole counts.",
 		"PodLevelResourcesFixKubeletQOSClass": "Whether a pod that asks for nothing as a whole is best effort by what its containers ask for.",
 	}},

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/host/grant"
@@ -100,7 +101,7 @@ func (s *Session) signCertificate(ctx context.Context, e *abi.Effect) (signature
 	if err := s.readSeen(ctx, e, r); err != nil {
 		return signature{}, err
 	}
-	if err := s.maySign(signers, "", r.Spec.SignerName); err != nil {
+	if err := s.maySign(signers, "", r.Spec.SignerName, func() (labels.Set, error) { return nil, nil }); err != nil {
 		return signature{}, err
 	}
 	certificate, err := s.w.Signer.Certificate(r, time.Now())
@@ -117,12 +118,11 @@ func (s *Session) signToken(ctx context.Context, e *abi.Effect) (signature, erro
 	if err := s.readSeen(ctx, e, secret); err != nil {
 		return signature{}, err
 	}
-	name := secret.Annotations[corev1.ServiceAccountNameKey]
-	if err := s.maySign(accounts, secret.Namespace, name); err != nil {
-		return signature{}, err
-	}
-	account := &corev1.ServiceAccount{}
-	if err := s.readObject(ctx, accounts, secret.Namespace, name, account); err != nil {
+	name, account := secret.Annotations[corev1.ServiceAccountNameKey], &corev1.ServiceAccount{}
+	if err := s.maySign(accounts, secret.Namespace, name, func() (labels.Set, error) {
+		err := s.readObject(ctx, accounts, secret.Namespace, name, account)
+		return account.Labels, err
+	}); err != nil {
 		return signature{}, err
 	}
 	token, err := s.w.Signer.Token(account, secret)
@@ -138,10 +138,10 @@ func (s *Session) signBootstrap(ctx context.Context, e *abi.Effect) (signature, 
 	if err := s.readSeen(ctx, e, info); err != nil {
 		return signature{}, err
 	}
-	if err := s.maySign(allSecrets, metav1.NamespaceSystem, e.Sign.Token); err != nil {
-		return signature{}, err
-	}
-	if err := s.readToken(ctx, strings.Clone(e.Sign.Token), token); err != nil {
+	if err := s.maySign(allSecrets, metav1.NamespaceSystem, e.Sign.Token, func() (labels.Set, error) {
+		err := s.readToken(ctx, strings.Clone(e.Sign.Token), token)
+		return token.Labels, err
+	}); err != nil {
 		return signature{}, err
 	}
 	key, signed, err := s.w.Signer.Bootstrap(info, token, time.Now())
@@ -213,17 +213,22 @@ func (s *Session) readObject(ctx context.Context, r abi.Resource, namespace, nam
 }
 
 // maySign reports why nothing is signed by what has a name: neither the manifest nor the operator's grant may leave it
-// out.
-func (s *Session) maySign(by abi.Resource, namespace, name string) error {
+// out. read reads it, and returns its labels; what the grant has no rule for isn't read.
+func (s *Session) maySign(by abi.Resource, namespace, name string, read func() (labels.Set, error)) error {
 	e := &abi.Effect{Namespace: namespace, Name: name}
 	if !s.w.rights.allows(by, "", "sign", e) {
 		return s.w.rights.notAllowed(by, "", "sign", e)
 	}
 	q := grant.Request{Verb: "sign", Resource: by, Namespace: namespace, Name: name}
-	if s.w.Grant != nil && !s.w.Grant.Ask(q).Allowed {
+	granted := s.w.Grant.Ask(q)
+	if granted.Denied() {
 		return s.w.missing(q)
 	}
-	return nil
+	has, err := read()
+	if err == nil && !granted.Matches(has) {
+		return s.w.unmatched(q, granted, by.Name+" "+printable.Line(name, textMost)+" is matched")
+	}
+	return err
 }
 
 // signatures are what a sync has had signed. Effects of a group may add to them side by side.

@@ -323,6 +323,31 @@ func TestOnClusterSignToken(t *testing.T) {
 	}
 }
 
+// A grant may choose the accounts by their labels.
+func TestOnClusterSignByLabels(t *testing.T) {
+	x := newSigned(t, signsRequests(), func(o *Options) {
+		o.Grant = granted(t, grant.Rule{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"sign"},
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}})
+	})
+	for team, reason := range map[string]string{"web": "", "shop": "Forbidden"} {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: team, Labels: map[string]string{"team": team}}}
+		if _, err := x.kube.CoreV1().ServiceAccounts(x.ns).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		made, err := x.kube.CoreV1().Secrets(x.ns).Create(t.Context(), &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken,
+			ObjectMeta: metav1.ObjectMeta{Name: team, Annotations: map[string]string{corev1.ServiceAccountNameKey: team}}},
+			metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := x.performOne(abi.Effect{Kind: abi.EffectSign, Resource: "v1/secrets", Namespace: x.ns, Name: team,
+			UID: string(made.UID), Version: made.ResourceVersion, Sign: &abi.Sign{Kind: abi.SignToken}})
+		if o.Reason != reason || reason != "" && !strings.Contains(o.Message, "by no selector ([team=web]) of the rules") {
+			t.Errorf("an account of team %s: %+v", team, o)
+		}
+	}
+}
+
 // What a guest doesn't see of an object it can't write, but for what was signed for it, in its place.
 func TestOnClusterSignUnseen(t *testing.T) {
 	c := signsRequests()

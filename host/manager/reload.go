@@ -130,10 +130,10 @@ func (m *manager) reload(ctx context.Context, e *edits, asked bool) (again time.
 	return again
 }
 
-// configureKeys reads the keys that are signed with, if there are any, which no core file is to have. more is whether
-// there is one for what there was none for.
+// configureKeys reads the keys that are signed with, if there are any. No core file is to have these, or the bootstrap
+// tokens that are signed with. more is whether there is a key for what there was none for.
 func (m *manager) configureKeys(k *config.Configuration) (more bool, err error) {
-	if k.Signing != (config.Signing{Duration: k.Signing.Duration}) {
+	if k.SignsInfo() || k.Signing != (config.Signing{Duration: k.Signing.Duration}) {
 		if err := process.KeepOutOfCores(); err != nil {
 			klog.ErrorS(err, "A core file of this process would hold the keys that it signs with: allow it none (ulimit -c 0)")
 		}

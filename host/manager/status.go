@@ -78,6 +78,7 @@ func (i *inspector) status(ctx context.Context) state.Status {
 	for _, k := range i.keyring.Keys() {
 		s.SigningKeys = append(s.SigningKeys, signingKey(&k))
 	}
+	s.Keyless = i.keyring.Lacking()
 	s.Absent, s.Ending = i.absentControllers(ctx, s.Controllers)
 	s.Troubles = state.Troubles(&s)
 	return s

@@ -318,7 +318,8 @@ func (m *maker) addRole(name, namespace string, policy []rbacv1.PolicyRule, subj
 		Subjects: []rbacv1.Subject{subject}})
 }
 
-// Choose returns the plugins by name, all without names, with their enabled controllers. all are those that were found.
+// Choose returns the plugins by name, all without names, with their enabled controllers; in a plugin that is named those
+// are, too, that only by default aren't. all are those that were found.
 func Choose(c *config.Configuration, all []Plugin, aliases map[string]string, names []string) ([]Plugin, error) {
 	list := config.Canonical(c.Controllers, aliases)
 	var chosen []Plugin
@@ -341,7 +342,7 @@ func Choose(c *config.Configuration, all []Plugin, aliases map[string]string, na
 			if x.PartOf != "" {
 				name = x.PartOf
 			}
-			return !config.Enabled(name, list, x.DisabledByDefault)
+			return !config.Enabled(name, list, x.DisabledByDefault && len(names) == 0)
 		})
 		if len(p.Controllers) > 0 {
 			chosen = append(chosen, p)

@@ -184,3 +184,22 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+// A plugin that is named gets its roles though it is off by default; one that is turned off doesn't.
+func TestChooseOffByDefault(t *testing.T) {
+	all := []Plugin{{Name: "signer", Controllers: []abi.Controller{{Name: "signer-controller", DisabledByDefault: true}}}}
+	for _, x := range []struct {
+		list, names []string
+		want        int
+	}{
+		{[]string{"*"}, nil, 0},
+		{[]string{"*"}, []string{"signer"}, 1},
+		{[]string{"*", "signer-controller"}, nil, 1},
+		{[]string{"*", "-signer-controller"}, []string{"signer"}, 0},
+	} {
+		got, err := Choose(&config.Configuration{Controllers: x.list}, all, nil, x.names)
+		if err != nil || len(got) != x.want {
+			t.Errorf("%v with controllers %v: %d plugins, %v", x.names, x.list, len(got), err)
+		}
+	}
+}

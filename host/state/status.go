@@ -26,6 +26,9 @@ type Status struct {
 	Refused string `json:"refused,omitempty"`
 	// SigningKeys are the keys that the manager signs with.
 	SigningKeys []SigningKey `json:"signingKeys,omitempty"`
+	// Keyless are the signers, and "service account tokens", that there is no key for though a controller that has them
+	// signed is turned on.
+	Keyless []string `json:"keyless,omitempty"`
 	// Restart are the fields of the configuration whose values were changed and that are read at the start only.
 	Restart []string `json:"restart,omitempty"`
 	// Swaps are the last replacements of plugins' versions, the newest first.

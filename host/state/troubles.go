@@ -102,6 +102,10 @@ func (s *Status) misconfigured() (all []Trouble) {
 	for i := range s.SigningKeys {
 		all = append(all, s.SigningKeys[i].troubles(s.Process.Now)...)
 	}
+	if len(s.Keyless) > 0 {
+		all = append(all, trouble(Note, "signing", "there is no key for "+strings.Join(s.Keyless, ", ")+
+			": these stay unsigned", "Name the files in signing, or turn the controller off."))
+	}
 	if len(s.Restart) > 0 {
 		all = append(all, trouble(Warning, "configuration", "waits for a restart: "+strings.Join(s.Restart, ", "),
 			"Restart windlass, or take the change back: these fields are read at the start only."))

@@ -21,6 +21,7 @@ func TestTroubles(t *testing.T) {
 			{Signs: "lasts", Files: []string{"a", "b"}, Until: new(now.Add(expiringMax))},
 			{Signs: "tokens", Files: []string{"a"}},
 		},
+		Keyless: []string{"tokens"},
 		Missing: map[string]string{"mine": "no such image"},
 		LeftOut: []string{"x.wasm: not a WebAssembly module", `plugin "mine": no such image`},
 		Controllers: []ControllerStatus{
@@ -69,7 +70,7 @@ func TestTroubles(t *testing.T) {
 		}
 	}
 	want := "bad configuration, bad signing of over, bad mine, bad plugins, bad bad, bad ails, bad idle, bad starts, bad cut, " +
-		"warning signing of ends, warning configuration, warning hastes, warning waits, warning doubts, warning drags, warning fails, warning old, warning full, note shadowed"
+		"warning signing of ends, warning configuration, warning hastes, warning waits, warning doubts, warning drags, warning fails, warning old, warning full, note signing, note shadowed"
 	if g := strings.Join(got, ", "); g != want {
 		t.Errorf("got %s, want %s", g, want)
 	}

@@ -15,9 +15,9 @@ import (
 
 var (
 	syncPeriod = &sdk.Setting{Name: "resource-quota-sync-period", Default: "5m0s",
-		Description: "How long after a sync a quota is counted anew though nothing is known to have changed; 0: never."}
+		Description: "How long after a sync a quota is counted anew though nothing is known to have changed; 0 or less: never."}
 	recount = &sdk.Setting{Name: "recount-after", Default: "2s",
-		Description: "How long after its numbers were lowered a quota is counted once more; 0: not at all."}
+		Description: "How long after its numbers were lowered a quota is counted once more; 0 or less: not at all."}
 	podsAsWhole = sdk.Gate("PodLevelResources", true, "Whether what a pod asks for as a whole counts.")
 	qosIfSet    = sdk.Gate("PodLevelResourcesFixKubeletQOSClass", true,
 		"Whether a pod that asks for nothing as a whole is best effort by what its containers ask for.")
@@ -31,7 +31,7 @@ var Plugin = &sdk.Plugin{
 	Settings:    []*sdk.Setting{syncPeriod, recount, podsAsWhole, qosIfSet},
 	Check: func(s *sdk.Settings) error {
 		for _, x := range []*sdk.Setting{syncPeriod, recount} {
-			if d, err := time.ParseDuration(x.In(s)); err != nil || d < 0 {
+			if _, err := time.ParseDuration(x.In(s)); err != nil {
 				return sdk.Errors(x.Name, ": ", x.In(s), " is not a time such as 5m")
 			}
 		}
@@ -80,10 +80,10 @@ func sync(c *sdk.Call) error {
 func againAfter(c *sdk.Call, lowered bool) time.Duration {
 	period, _ := time.ParseDuration(syncPeriod.Get(c))
 	soon, _ := time.ParseDuration(recount.Get(c))
-	if lowered && soon > 0 && (period == 0 || soon < period) {
+	if lowered && soon > 0 && (period <= 0 || soon < period) {
 		return soon
 	}
-	return period
+	return max(period, 0)
 }
 
 // lowers reports whether less of a resource is in use than was said before.

@@ -2,6 +2,8 @@
 package intstr
 
 import (
+	"strconv"
+
 	"github.com/windlass-dev/windlass/sdk"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/decimal"
@@ -16,9 +18,13 @@ func Scaled(x *metav1.IntOrString, total int32, up bool) (int32, error) {
 		return x.IntVal, nil
 	}
 	n := len(x.StrVal) - 1
+	if x.StrVal[n] != '%' {
+		return 0, sdk.Errors("invalid value for IntOrString: invalid type: string is not a percentage")
+	}
 	percent, ok := decimal.Parse(x.StrVal[:n])
-	if !ok || x.StrVal[n] != '%' {
-		return 0, sdk.Errors("invalid value for IntOrString: ", x.StrVal, " is neither a number nor a percentage")
+	if !ok {
+		return 0, sdk.Errors("invalid value for IntOrString: invalid value ", strconv.Quote(x.StrVal),
+			": strconv.Atoi: parsing ", strconv.Quote(x.StrVal[:n]), ": invalid syntax")
 	}
 	amount := int64(total) * percent
 	if up {

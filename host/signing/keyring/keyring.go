@@ -31,6 +31,7 @@ type keys struct {
 	authorities map[string]*authority // by signer; signers may share one
 	tokens      *tokens               // nil: there is none
 	longest     time.Duration
+	lacking     []string // see [Keyring.Lacking]
 }
 
 type authority struct {
@@ -61,8 +62,13 @@ func (k *Keyring) Configure(c *config.Configuration) error {
 			}
 			next.authorities[signer] = a
 		}
+		next.lacking = c.Signing.Keyless()
 	}
-	if path := c.Signing.ServiceAccountKeyFile; path != "" && c.SignsTokens() {
+	switch path := c.Signing.ServiceAccountKeyFile; {
+	case !c.SignsTokens():
+	case path == "":
+		next.lacking = append(next.lacking, Tokens)
+	default:
 		var err error
 		if next.tokens, err = openTokens(path, was); err != nil {
 			errs = append(errs, fmt.Errorf("signing.serviceAccountKeyFile: %w", err))
@@ -73,8 +79,15 @@ func (k *Keyring) Configure(c *config.Configuration) error {
 		return err
 	}
 	k.keys.Store(next)
+	if len(next.lacking) > 0 && !slices.Equal(next.lacking, was.lacking) {
+		klog.InfoS("There is no key to sign these with, and they stay unsigned: name the files in signing, or by the flags --cluster-signing-cert-file, --cluster-signing-key-file and --service-account-private-key-file",
+			"lacking", next.lacking)
+	}
 	return nil
 }
+
+// Lacking are the signers, and [Tokens], that there is no key for though a controller is turned on that has them signed.
+func (k *Keyring) Lacking() []string { return k.now().lacking }
 
 // openAuthority opens a pair of files, unless they are open.
 func openAuthority(pair config.KeyPair, open ...*keys) (*authority, error) {

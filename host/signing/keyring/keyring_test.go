@@ -196,6 +196,9 @@ func TestTokenKey(t *testing.T) {
 	if err := k.Configure(c); err != nil {
 		t.Fatal(err)
 	}
+	if got := k.Lacking(); len(got) != 4 || slices.Contains(got, Tokens) {
+		t.Errorf("there is no key for %q", got)
+	}
 	first, err := k.Token(account, secret)
 	if err != nil {
 		t.Fatal(err)
@@ -213,6 +216,14 @@ func TestTokenKey(t *testing.T) {
 	}
 	if _, err := k.Token(account, secret); err == nil {
 		t.Error("a token without the controller")
+	}
+
+	c.Controllers, c.Signing.ServiceAccountKeyFile = []string{"*", "-csrsigning"}, ""
+	if err := k.Configure(c); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.Lacking(); !slices.Equal(got, []string{Tokens}) {
+		t.Errorf("there is no key for %q", got)
 	}
 }
 

@@ -49,6 +49,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.tlsSecret -}}
 {{- $_ := set $own.serving "tls" (dict "certFile" "/etc/windlass-tls/tls.crt" "keyFile" "/etc/windlass-tls/tls.key") -}}
 {{- end -}}
+{{- if .Values.signing.secret -}}
+{{- $signing := dict -}}
+{{- range $field := list "certFile" "keyFile" "serviceAccountKeyFile" -}}
+{{- with index $.Values.signing $field }}{{ $_ := set $signing $field (printf "/etc/windlass-signing/%s" .) }}{{ end -}}
+{{- end -}}
+{{- $_ := set $own "signing" $signing -}}
+{{- end -}}
 {{- if .Values.plugins.volume -}}
 {{- $_ := set $own "pluginFolder" "/var/lib/windlass/plugins" -}}
 {{- end -}}
