@@ -124,6 +124,9 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 	settings := k.Plugin(p.Manifest.Name)
 	plan := c.plans[index]
 	for _, w := range plan.Warnings {
+		if p.Origin == plugins.OriginBuiltin {
+			break // its author has read them
+		}
 		klog.InfoS("Costly view", "controller", manifest.Name, "warning", w)
 	}
 
