@@ -21,26 +21,10 @@ import (
 	"github.com/windlass-dev/windlass/host/schema"
 	"github.com/windlass-dev/windlass/host/schema/testpod"
 	"github.com/windlass-dev/windlass/host/views"
-	"github.com/windlass-dev/windlass/plugins/daemonset"
-	"github.com/windlass-dev/windlass/plugins/deployment"
-	"github.com/windlass-dev/windlass/plugins/endpoints"
-	"github.com/windlass-dev/windlass/plugins/endpointslice"
-	"github.com/windlass-dev/windlass/plugins/garbagecollector"
-	"github.com/windlass-dev/windlass/plugins/horizontalpodautoscaler"
-	"github.com/windlass-dev/windlass/plugins/job"
-	"github.com/windlass-dev/windlass/plugins/namespace"
-	"github.com/windlass-dev/windlass/plugins/podgc"
-	"github.com/windlass-dev/windlass/plugins/replicaset"
-	"github.com/windlass-dev/windlass/plugins/statefulset"
-	"github.com/windlass-dev/windlass/sdk"
+	"github.com/windlass-dev/windlass/plugins/builtin"
 )
 
 var pods = abi.Resource{Version: "v1", Name: "pods"}
-
-// podReaders are the built-in plugins that read pods.
-var podReaders = []*sdk.Plugin{daemonset.Plugin, deployment.Plugin, endpoints.Plugin, endpointslice.Plugin,
-	garbagecollector.Plugin, horizontalpodautoscaler.Plugin, job.Plugin,
-	namespace.Plugin, podgc.Plugin, replicaset.Plugin, statefulset.Plugin}
 
 // declare has the cache keep of pods what the built-in controllers want of them, as the manager does.
 func declare(b *testing.B, c *cache.Cache) {
@@ -48,24 +32,21 @@ func declare(b *testing.B, c *cache.Cache) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, p := range podReaders {
-		m := p.Manifest()
-		for i := range m.Controllers {
-			plan, err := views.Compile(&m.Controllers[i])
+	for _, x := range builtin.Controllers() {
+		plan, err := views.Compile(&x.Manifest)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, n := range plan.Needs() {
+			if n.Resource != pods && n.Resource != schema.Any {
+				continue
+			}
+			mask, err := n.Mask(res)
 			if err != nil {
 				b.Fatal(err)
 			}
-			for _, n := range plan.Needs() {
-				if n.Resource != pods && n.Resource != schema.Any {
-					continue
-				}
-				mask, err := n.Mask(res)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := c.Declare(pods, cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers}); err != nil {
-					b.Fatal(err)
-				}
+			if _, err := c.Declare(pods, cache.Want{Mask: mask, Filter: n.Filter, Indexers: n.Indexers}); err != nil {
+				b.Fatal(err)
 			}
 		}
 	}
