@@ -85,7 +85,6 @@ func TestOnClusterWithoutVersion(t *testing.T) {
 // is done at all.
 func TestOnClusterFileChanges(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
-	log := windlass.RecordLog(t)
 	first, second, file := read(t, c.CAFile), another(t), filepath.Join(t.TempDir(), "ca.crt")
 	replace(t, file, first)
 	m := windlass.Start(t, c, windlass.Options{Controllers: []string{controller},
@@ -98,13 +97,26 @@ func TestOnClusterFileChanges(t *testing.T) {
 	m.Reload()
 	awaitBundles(t, c, second)
 
-	replace(t, file, "")
+	// What is nothing, or not for everybody's eyes, is refused, and told.
+	for content, why := range map[string]string{
+		"":                           "data does not contain any valid",
+		first + read(t, c.CAKeyFile): "it has a private key",
+	} {
+		replace(t, file, content)
+		m.Reload()
+		cluster.Eventually(t, cluster.Patience, "the refusal in the status", func() (bool, string) {
+			refused := m.Status(t).Refused
+			return strings.Contains(refused, "settings[root-ca-file]: "+file+": "+why), refused
+		})
+		awaitBundles(t, c, second)
+	}
+
+	replace(t, file, first)
 	m.Reload()
-	cluster.Eventually(t, cluster.Patience, "a line of the log", func() (bool, string) {
-		line, ok := log.With("nothing is published", controller)
-		return ok, line
-	})
-	awaitBundles(t, c, second)
+	awaitBundles(t, c, first)
+	if refused := m.Status(t).Refused; refused != "" {
+		t.Errorf("the file is mended, and the status says %q", refused)
+	}
 }
 
 // awaitBundles waits until the signer has this bundle and no other.
