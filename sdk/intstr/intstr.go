@@ -2,8 +2,6 @@
 package intstr
 
 import (
-	"strconv"
-
 	"github.com/windlass-dev/windlass/sdk"
 	metav1 "github.com/windlass-dev/windlass/sdk/api/meta/v1"
 	"github.com/windlass-dev/windlass/sdk/decimal"
@@ -23,8 +21,8 @@ func Scaled(x *metav1.IntOrString, total int32, up bool) (int32, error) {
 	}
 	percent, ok := decimal.Parse(x.StrVal[:n])
 	if !ok {
-		return 0, sdk.Errors("invalid value for IntOrString: invalid value ", strconv.Quote(x.StrVal),
-			": strconv.Atoi: parsing ", strconv.Quote(x.StrVal[:n]), ": invalid syntax")
+		return 0, sdk.Errors("invalid value for IntOrString: invalid value \"", x.StrVal, "\": strconv.Atoi: parsing \"",
+			x.StrVal[:n], "\": invalid syntax")
 	}
 	amount := int64(total) * percent
 	if up {
