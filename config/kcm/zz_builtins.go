@@ -64,6 +64,7 @@ var builtins = map[string]builtin{
 		"MutableSchedulingDirectivesForSuspendedJobs": "Whether a job that is suspended loses its status.startTime, so that where its pods may run can be changed.",
 	}},
 	"namespace-controller": {plugin: "namespace"},
+	"ttl-controller":       {plugin: "nodettl"},
 	"pod-garbage-collector-controller": {plugin: "podgc", settings: map[string]string{
 		"terminated-pod-gc-threshold": "How many terminated pods there may be before the oldest are deleted; 0 or less: as many as there are.",
 		"node-quarantine":             "How long a node is missed before it is looked for at the API server, and its pods are deleted if it is gone.",

@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/horizontalpodautoscaler"
 	"github.com/windlass-dev/windlass/plugins/job"
 	"github.com/windlass-dev/windlass/plugins/namespace"
+	"github.com/windlass-dev/windlass/plugins/nodettl"
 	"github.com/windlass-dev/windlass/plugins/podgc"
 	"github.com/windlass-dev/windlass/plugins/protection"
 	"github.com/windlass-dev/windlass/plugins/pvcprotection"
@@ -54,6 +55,7 @@ var Plugins = []Plugin{
 	{"horizontalpodautoscaler", horizontalpodautoscaler.Plugin},
 	{"job", job.Plugin},
 	{"namespace", namespace.Plugin},
+	{"nodettl", nodettl.Plugin},
 	{"podgc", podgc.Plugin},
 	{"protection", protection.Plugin},
 	{"pvcprotection", pvcprotection.Plugin},
