@@ -14,6 +14,7 @@ type Call struct {
 	settings   *Settings
 	perform    func(*abi.PerformRequest) (*abi.PerformResponse, error)
 	performs   int32 // so far
+	plugin     *Plugin
 	controller *Controller
 	decoded    []any // per view, a slice of its objects
 	answer     abi.SyncResponse
@@ -178,7 +179,7 @@ func Run(p *Plugin, r *abi.SyncRequest, s *Settings,
 func run(p *Plugin, r *abi.SyncRequest, s *Settings,
 	perform func(*abi.PerformRequest) (*abi.PerformResponse, error), room *[]byte) *abi.SyncResponse {
 	k := p.Controllers[r.Controller]
-	c := &Call{request: r, settings: s, perform: perform, controller: k, decoded: make([]any, len(k.Reads)), room: room}
+	c := &Call{request: r, settings: s, perform: perform, plugin: p, controller: k, decoded: make([]any, len(k.Reads)), room: room}
 	c.answer.KeepState = true
 	err := k.Sync(c)
 	if c.err != nil {

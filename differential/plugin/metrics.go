@@ -21,7 +21,7 @@ func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects 
 		return slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.metric })
 	})
 	for _, u := range updates {
-		declared := &p.guest.Manifest().Metrics[u.Metric]
+		declared := &p.metrics[u.Metric]
 		if !slices.Contains(p.Metrics, declared.Name) {
 			continue
 		}
