@@ -103,6 +103,17 @@ type Label struct {
 	Separator string `json:"separator,omitempty"`
 }
 
+// SettingValues are the values that a setting has with commas between them, which a label of that setting can take.
+// Spaces around one don't count.
+func SettingValues(text string) (all []string) {
+	for _, v := range strings.Split(text, ",") {
+		if v = strings.TrimSpace(v); v != "" {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
 // Unexpected is the value of labels from objects once a metric has as many series as it may have.
 const Unexpected = "unexpected"
 

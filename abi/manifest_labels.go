@@ -1,21 +1,11 @@
+//go:build !wasm && !tinygo.wasm
+
 package abi
 
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
-
-// SettingValues are the values that a setting has with commas between them, which a label of that setting can take.
-// Spaces around one don't count.
-func SettingValues(text string) (all []string) {
-	for _, v := range strings.Split(text, ",") {
-		if v = strings.TrimSpace(v); v != "" {
-			all = append(all, v)
-		}
-	}
-	return all
-}
 
 // MetricsOf returns the manifest's metrics under these settings: labels whose values are a setting's have them as their
 // values.
