@@ -31,6 +31,9 @@ func (c *Call) Namespace() string { return c.request.Key.Namespace }
 // Now is the time of the call.
 func (c *Call) Now() metav1.Time { return metav1.UnixNano(c.request.Now) }
 
+// Settings are the plugin's, for what looks at them when they are checked, too.
+func (c *Call) Settings() *Settings { return c.settings }
+
 // Attempt is how often the key has failed in a row before this call.
 func (c *Call) Attempt() int { return int(c.request.Attempt) }
 
