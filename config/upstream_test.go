@@ -322,8 +322,8 @@ func TestNotices(t *testing.T) {
 	}
 
 	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=HPAConfigurableTolerance=true",
-		"--feature-gates=WorkloadWithJob=true", "--cloud-provider", "--pvclaimbinder-sync-period", "--enable-hostpath-provisioner",
-		"--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
+		"--feature-gates=WorkloadWithJob=true", "--cloud-provider",
+		"--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256", "--pvclaimbinder-sync-period", "--enable-hostpath-provisioner"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
