@@ -33,6 +33,9 @@ func process(allocator unsafe.Pointer, ctx context.Context) bool
 
 var nodes = corev1.SchemeGroupVersion.WithResource("nodes")
 
+// heartbeat is how often kubelets update their nodes, and with that have upstream's look at those that wait.
+const heartbeat = 10 * time.Second
+
 // cluster is what the flags say of ranges.
 type cluster struct {
 	ranges, services []string
@@ -163,11 +166,17 @@ func subject(x *cluster) *differential.Subject {
 			}
 			v := reflect.ValueOf(c)
 			queue := native.Exposed(v.Elem().FieldByName("queue")).(workqueue.TypedRateLimitingInterface[any])
-			listed := false
+			listed, next := false, time.Now().Add(heartbeat)
 			return &native.Made{Controller: c, End: queue.ShutDown, Work: func(ctx context.Context) bool {
+				all, _ := e.Informers.Core().V1().Nodes().Lister().List(labels.Everything()) // what a lister has fails never
+				if !time.Now().Before(next) {
+					next = time.Now().Add(heartbeat)
+					for _, n := range all {
+						queue.Add(n.Name)
+					}
+				}
 				if !listed { // as the constructor does with the nodes that there are
 					listed = true
-					all, _ := e.Informers.Core().V1().Nodes().Lister().List(labels.Everything()) // what a lister has fails never
 					for _, n := range all {
 						if len(n.Spec.PodCIDRs) > 0 {
 							_ = c.AllocateOrOccupyCIDR(ctx, n) // world has no node here whose ranges aren't the cluster's
