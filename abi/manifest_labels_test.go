@@ -26,7 +26,7 @@ func TestMetricsOfSettings(t *testing.T) {
 
 	for text, want := range map[string]string{
 		strings.Repeat("a,", seriesMax/2+1): "metric used with its settings: labels: more than 10000 series",
-		"a\xff": "metric used with its settings: labels[1].values:",
+		"a\xff":                             "metric used with its settings: labels[1].values:",
 	} {
 		if _, err := m.MetricsOf(&Settings{Values: []string{"", text}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.20q: %v, want %q", text, err, want)
