@@ -10,13 +10,15 @@ import (
 func TestMetricsOfSettings(t *testing.T) {
 	m := &Manifest{Settings: []Setting{{Name: "a"}, {Name: "ranges"}}, Metrics: []Metric{
 		{Name: "plain", Type: MetricCounter, Labels: []Label{{Name: "l", Values: []string{"x"}}}},
-		{Name: "used", Type: MetricGauge, Labels: []Label{{Name: "l", Values: []string{"x", "y"}}, {Name: "range", Setting: "ranges"}}},
+		{Name: "used", Type: MetricGauge, Labels: []Label{
+			{Name: "l", Values: []string{"x", "y"}}, {Name: "range", Setting: "ranges"}}},
 	}}
 	for text, want := range map[string][]string{
 		"": nil, ",": nil, "10.0.0.0/8": {"10.0.0.0/8"}, " 10.0.0.0/8, fd00::/48 ,": {"10.0.0.0/8", "fd00::/48"},
 	} {
 		all, err := m.MetricsOf(&Settings{Values: []string{"b", text}})
-		if err != nil || !slices.Equal(all[1].Labels[1].Values, want) || !slices.Equal(all[0].Labels[0].Values, []string{"x"}) {
+		if err != nil || !slices.Equal(all[1].Labels[1].Values, want) ||
+			!slices.Equal(all[0].Labels[0].Values, []string{"x"}) {
 			t.Errorf("%q: %+v, %v; want %q", text, all, err, want)
 		}
 	}

@@ -168,7 +168,8 @@ func subject(x *cluster) *differential.Subject {
 			queue := native.Exposed(v.Elem().FieldByName("queue")).(workqueue.TypedRateLimitingInterface[any])
 			listed, next := false, time.Now().Add(heartbeat)
 			return &native.Made{Controller: c, End: queue.ShutDown, Work: func(ctx context.Context) bool {
-				all, _ := e.Informers.Core().V1().Nodes().Lister().List(labels.Everything()) // what a lister has fails never
+				// What a lister has fails never.
+				all, _ := e.Informers.Core().V1().Nodes().Lister().List(labels.Everything())
 				if !time.Now().Before(next) {
 					next = time.Now().Add(heartbeat)
 					for _, n := range all {
@@ -235,7 +236,8 @@ func inOrder(queue workqueue.TypedRateLimitingInterface[any]) (names []string) {
 }
 
 func node(r *world.Rand, i int) *corev1.Node {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), UID: r.UID(), CreationTimestamp: r.Ago(3000)}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), UID: r.UID(),
+		CreationTimestamp: r.Ago(3000)}}
 	if r.One(6) {
 		n.Finalizers = []string{"example.com/stay"}
 	}

@@ -52,7 +52,8 @@ func subject() *differential.Subject {
 		Native: func(e *native.Env) (*native.Made, error) {
 			informer := e.Informers.Core().V1().Nodes()
 			c := upstream.NewTTLController(e.Context, informer, e.Client)
-			queue := native.Exposed(reflect.ValueOf(c).Elem().FieldByName("queue")).(workqueue.TypedRateLimitingInterface[string])
+			field := reflect.ValueOf(c).Elem().FieldByName("queue")
+			queue := native.Exposed(field).(workqueue.TypedRateLimitingInterface[string])
 			next := time.Now().Add(heartbeat)
 
 			return &native.Made{Controller: c, End: queue.ShutDown, Work: func(ctx context.Context) bool {

@@ -50,7 +50,8 @@ func TestCheck(t *testing.T) {
 			"lower the mask of one, or raise that of the other"},
 		{"10.0.0.0/16", "", "33", "0", "0", a, "cluster-cidr: 10.0.0.0/16: addresses have no 33 bits"},
 		{"10.0.0.0/16", "", "many", "0", "0", a, "node-cidr-mask-size: many is not a whole number"},
-		{"fd00::/47", "", "0", "0", "0", a, "cluster-cidr: fd00::/47: a node's range, of 64 bits, may have no more than 16 bits more"},
+		{"fd00::/47", "", "0", "0", "0", a,
+			"cluster-cidr: fd00::/47: a node's range, of 64 bits, may have no more than 16 bits more"},
 		{"10.0.0.0/16", "", "0", "0", "0", "CloudAllocator",
 			"cidr-allocator-type: CloudAllocator: there is no such allocator without a cloud provider; there is RangeAllocator"},
 	} {
@@ -102,7 +103,8 @@ func TestBlocks(t *testing.T) {
 		p := newPool(netip.MustParsePrefix(c.cluster).Masked(), "", c.bits)
 		got := p.block(c.number)
 		if got.String() != c.block || p.number(got.Addr()) != c.number || p.number(last(got)) != c.number {
-			t.Errorf("%+v: block %v, whose number is %d, and of its last address %d", c, got, p.number(got.Addr()), p.number(last(got)))
+			t.Errorf("%+v: block %v, whose number is %d, and of its last address %d", c, got,
+				p.number(got.Addr()), p.number(last(got)))
 		}
 	}
 }
