@@ -182,7 +182,8 @@ func Run(p *Plugin, r *abi.SyncRequest, s *Settings,
 func run(p *Plugin, r *abi.SyncRequest, s *Settings,
 	perform func(*abi.PerformRequest) (*abi.PerformResponse, error), room *[]byte) *abi.SyncResponse {
 	k := p.Controllers[r.Controller]
-	c := &Call{request: r, settings: s, perform: perform, plugin: p, controller: k, decoded: make([]any, len(k.Reads)), room: room}
+	c := &Call{request: r, settings: s, perform: perform, plugin: p, controller: k,
+		decoded: make([]any, len(k.Reads)), room: room}
 	c.answer.KeepState = true
 	err := k.Sync(c)
 	if c.err != nil {

@@ -63,7 +63,7 @@ const (
 	attempts = 3
 )
 
-// sync gives ranges to the nodes that have none. Its state is where the search for the next one begins, and what was
+// sync has nodes that have no ranges get some. Its state is where the search for the next one begins, and what was
 // used, for the metrics. Without a state another manager may have been at work until now: then no node may be unknown
 // of, for its ranges would be given to others.
 func sync(c *sdk.Call) error {
@@ -128,7 +128,7 @@ type grant struct {
 	blocks []uint64
 }
 
-// give gives ranges to nodes and counts what has changed. A node for which none are left is told of that, as one that
+// give has nodes get ranges and counts what has changed. A node for which none are left is told of that, as one that
 // could not be told its ranges.
 func give(c *sdk.Call, waiting []*node, pools []*pool, before []kept) (err error) {
 	var grants []grant
@@ -188,7 +188,7 @@ func firstExhausted(pools []*pool) *pool {
 	return nil
 }
 
-// write tells nodes their ranges, all at once, and returns which of them could not be told. The API server refuses to
+// write has nodes be told their ranges, all at once, and returns which of them could not be told. The API server refuses to
 // change the ranges of a node that has some, and the UID keeps them from a node that was made anew.
 func write(c *sdk.Call, grants []grant, pools []*pool) (failed []bool, err error) {
 	failed = make([]bool, len(grants))

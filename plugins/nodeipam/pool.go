@@ -207,7 +207,7 @@ func readState(b []byte, pools []*pool) (all []kept, ok bool) {
 	return all, true
 }
 
-// identity tells pools apart from those of other settings.
+// identity returns the same text for pools of the same settings, and for no others.
 func identity(pools []*pool) (text string) {
 	for _, p := range pools {
 		text += p.cluster.String() + " " + netip.PrefixFrom(p.cluster.Addr(), p.bits).String() + " "

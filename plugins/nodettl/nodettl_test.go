@@ -42,6 +42,7 @@ func TestSteps(t *testing.T) {
 		{"4", 460, "30", "2"},   // and went
 		{"4", 0, "0", "0"},
 	} {
+
 		asked, patched := "", 0
 		views := make([]abi.ViewData, len(Plugin.Controllers[0].Reads))
 		views[0].Count = int64(c.nodes)
