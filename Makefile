@@ -76,7 +76,7 @@ chaos: build devcluster ## Windlass killed at each write of small roll-outs, and
 	go test -count=1 -timeout 0 -v ./test/chaos -kills $(or $(KILLS),200) $(if $(SEED),-seed $(SEED)) $(if $(EVERY),-every $(EVERY))
 
 scale: build devcluster ## What make test does with a few objects and for seconds, with as many as a large cluster has and for a minute
-	FULL=1 go test -count=1 -timeout 0 -v -run '^(TestCronJobs|TestRefusedCreates|TestManyNodes|TestExamples|TestOnClusterEvictions|TestOnClusterClaims|TestQuotaUnderClients)$$' ./test/restart ./test/faults ./test/cluster ./test/authors ./test/scale ./plugins/disruption ./plugins/pvcprotection
+	FULL=1 go test -count=1 -timeout 0 -v -run '^(TestCronJobs|TestRefusedCreates|TestManyNodes|TestExamples|TestOnClusterEvictions|TestOnClusterClaims|TestOnClusterRanges|TestQuotaUnderClients)$$' ./test/restart ./test/faults ./test/cluster ./test/authors ./test/scale ./plugins/disruption ./plugins/pvcprotection ./plugins/nodeipam
 	FULL=1 go test -count=1 -timeout 0 -v ./test/surroundings
 
 hostile: build devcluster ## Modules that mean harm, and VARIANTS=20 of each class that a generator makes (SEED=n for others), into docs/hostile-modules.md

@@ -170,15 +170,20 @@ func TestDecodeManifestChecksLabels(t *testing.T) {
 		`"view":"jobs"`:                                     `.paths: 0; there is one, or two that are joined`,
 		`"view":"jobs","paths":["a","b","c"]`:               `.paths: 3; there is one, or two that are joined`,
 		`"view":"jobs","paths":["a"],"separator":":"`:       `.separator: there is but one path`,
-		`"view":"jobs","paths":["a"],"values":["b"]`:        `: wants exactly one of values, from and view`,
-		`"view":"jobs","paths":["a"],"from":"key.name"`:     `: wants exactly one of values, from and view`,
-		`"paths":["a"]`:                                     `: wants exactly one of values, from and view`,
+		`"view":"jobs","paths":["a"],"values":["b"]`:        `: wants exactly one of values, setting, from and view`,
+		`"view":"jobs","paths":["a"],"from":"key.name"`:     `: wants exactly one of values, setting, from and view`,
+		`"paths":["a"]`:                                     `: wants exactly one of values, setting, from and view`,
 		`"values":["a"],"paths":["a"]`:                      `: paths, fallbacks and separator go with a view`,
-		`"view":"jobs","paths":["a"],"fallbacks":["b","c"]`: `.fallbacks: 2 for 1 paths; there is one for each, or none`,
+		`"setting":"burst"`:                                 "",
+		`"setting":"bursts"`:                                `.setting: there is no setting "bursts"`,
+		`"setting":"key"`:                                   `.setting: key is a file, whose content may be a secret`,
+		`"setting":"burst","values":["a"]`:                  `: wants exactly one of values, setting, from and view`,
+		`"setting":"burst","paths":["a"]`:                   `: paths, fallbacks and separator go with a view`,
 		`"from":"key"`:                                      `.from: "key"; there are key.namespace, key.name, namespace`,
+		`"view":"jobs","paths":["a"],"fallbacks":["b","c"]`: `.fallbacks: 2 for 1 paths; there is one for each, or none`,
 	} {
-		_, err := DecodeManifest([]byte(`{"name":"x","metrics":[{"name":"m","type":"counter","labels":[{"name":"l",` + label +
-			`}]}],` + controllers + `}`))
+		_, err := DecodeManifest([]byte(`{"name":"x","settings":[{"name":"burst"},{"name":"key","file":true}],` +
+			`"metrics":[{"name":"m","type":"counter","labels":[{"name":"l",` + label + `}]}],` + controllers + `}`))
 		got := ""
 		if err != nil {
 			got = strings.TrimPrefix(err.Error(), "manifest of x: metrics[0].labels[0]")

@@ -82,12 +82,15 @@ const (
 )
 
 // Label is one label of a metric, with all values that it can take, or with where the host takes the value from. Set
-// exactly one of values, from and view.
+// exactly one of values, setting, from and view.
 type Label struct {
 	// Name is the label's name. Required.
 	Name string `json:"name"`
 	// Values are all values that the label can take.
 	Values []string `json:"values,omitempty"`
+	// Setting names the setting whose value, which the operator has written, has all values that the label can take, with
+	// commas between them. It can't be that of a file.
+	Setting string `json:"setting,omitempty"`
 	// From has the host take the value from the key ("key.namespace", "key.name"), or from the update ("namespace"). A
 	// series by the key ends with the key's object.
 	From string `json:"from,omitempty"`
@@ -104,6 +107,17 @@ type Label struct {
 	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Separator stands between two joined values. Where both are empty, so is the label.
 	Separator string `json:"separator,omitempty"`
+}
+
+// SettingValues are the values that a setting has with commas between them, which a label of that setting can take.
+// Spaces around one don't count.
+func SettingValues(text string) (all []string) {
+	for _, v := range strings.Split(text, ",") {
+		if v = strings.TrimSpace(v); v != "" {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // Unexpected is the value of labels from objects once a metric has as many series as it may have.

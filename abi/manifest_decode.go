@@ -235,13 +235,18 @@ func (w *Write) resourceName() string {
 // compiled.
 func (m *Manifest) sourced(l *Label) error {
 	sources := 0
-	for _, set := range []bool{len(l.Values) > 0, l.From != "", l.View != ""} {
+	for _, set := range []bool{len(l.Values) > 0, l.Setting != "", l.From != "", l.View != ""} {
 		if set {
 			sources++
 		}
 	}
 	if sources != 1 {
-		return fmt.Errorf(": wants exactly one of values, from and view")
+		return fmt.Errorf(": wants exactly one of values, setting, from and view")
+	}
+	if l.Setting != "" {
+		if err := m.hasSetting(l.Setting); err != nil {
+			return err
+		}
 	}
 
 	switch l.From {
@@ -266,6 +271,20 @@ func (m *Manifest) sourced(l *Label) error {
 		return fmt.Errorf(".fallbacks: %d for %d paths; there is one for each, or none", n, len(l.Paths))
 	}
 	return m.hasView(l.View)
+}
+
+// hasSetting reports an error unless there is a setting of that name, whose value may be shown.
+func (m *Manifest) hasSetting(name string) error {
+	for _, s := range m.Settings {
+		switch {
+		case s.Name != name:
+		case s.File:
+			return fmt.Errorf(".setting: %s is a file, whose content may be a secret", name)
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf(".setting: there is no setting %q", name)
 }
 
 // hasView reports an error unless some controller has a view of that name, and none has several.

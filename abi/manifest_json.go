@@ -29,6 +29,7 @@ var setting = table[Setting](
 var label = table[Label](
 	member("name", wire.String, unsafe.Offsetof(Label{}.Name), nil),
 	member("values", wire.Rep|wire.String, unsafe.Offsetof(Label{}.Values), nil),
+	member("setting", wire.String, unsafe.Offsetof(Label{}.Setting), nil),
 	member("from", wire.String, unsafe.Offsetof(Label{}.From), nil),
 	member("view", wire.String, unsafe.Offsetof(Label{}.View), nil),
 	member("paths", wire.Rep|wire.String, unsafe.Offsetof(Label{}.Paths), nil),

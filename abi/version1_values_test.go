@@ -275,7 +275,14 @@ func version1Manifests() map[string]*Manifest {
 			Fields: []string{"metadata.name"}, Unseen: []string{"data[token]"}}},
 	}}}
 
+	ranged := &Manifest{Name: "ranged", Version: "1.0.0", Settings: []Setting{{Name: "ranges"}},
+		Metrics: []Metric{{Name: "given_total", Type: MetricCounter, Labels: []Label{{Name: "range", Setting: "ranges"}}}},
+		Controllers: []Controller{{
+			Name: "ranged-controller", Views: []View{{Name: "pods", Resource: pods, Fields: []string{"metadata.name"}}},
+		}}}
+
 	return map[string]*Manifest{
+		"manifest-ranged":   ranged,
 		"manifest-lenient":  lenient,
 		"manifest-distinct": distinct,
 		"manifest-certificates": {Name: "certificates", Version: "1.0.0",

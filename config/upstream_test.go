@@ -116,6 +116,19 @@ func TestUpstreamSets(t *testing.T) {
 		},
 		"environment": {env: map[string]string{"WINDLASS_CONCURRENT_GC_SYNCS": "3"},
 			want: func(c *Configuration) { c.Plugins = []Plugin{{Name: "garbagecollector", Workers: 3}} }},
+		"ranges of nodes": {
+			args: []string{"--allocate-node-cidrs", "--cluster-cidr=10.0.0.0/16,fd00::/48", "--node-cidr-mask-size-ipv4=26",
+				"--service-cluster-ip-range=10.96.0.0/12", "--cidr-allocator-type=RangeAllocator"},
+			want: func(c *Configuration) {
+				c.Plugins = []Plugin{{Name: "nodeipam", Settings: map[string]string{"allocate-node-cidrs": "true",
+					"cluster-cidr": "10.0.0.0/16,fd00::/48", "node-cidr-mask-size-ipv4": "26",
+					"service-cluster-ip-range": "10.96.0.0/12", "cidr-allocator-type": "RangeAllocator"}}}
+			},
+		},
+		"no ranges for nodes": {args: []string{"--allocate-node-cidrs=false"},
+			want: func(c *Configuration) {
+				c.Plugins = []Plugin{{Name: "nodeipam", Settings: map[string]string{"allocate-node-cidrs": ""}}}
+			}},
 		"no garbage collector": {args: []string{"--enable-garbage-collector=false", "--controllers=garbagecollector,job"},
 			want: func(c *Configuration) { c.Controllers = []string{"-garbage-collector-controller", "job"} }},
 		"tokens that nobody turned on": {args: []string{"--service-account-private-key-file=sa.key", "--controllers=job,-serviceaccount-token"},
@@ -283,12 +296,12 @@ func TestGatesThatNeedOthers(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	t.Setenv("WINDLASS_CLUSTER_CIDR", "10.0.0.0/16")
+	t.Setenv("WINDLASS_PVCLAIMBINDER_SYNC_PERIOD", "20s")
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	AddFlags(fs)
 	gates := "kube:HPAScaleToZero=false,AllAlpha=true,StatefulSetRecreateStrategy=false," +
 		"TaintTolerationComparisonOperators=true,AllBeta=true,HPAConfigurableTolerance=true,WorkloadWithJob=true"
-	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--allocate-node-cidrs=true", "--cloud-provider=external",
+	if err := fs.Parse([]string{"--concurrent-job-syncs=5", "--enable-hostpath-provisioner=true", "--cloud-provider=external",
 		"--feature-gates=" + gates, "--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}); err != nil {
 		t.Fatal(err)
 	}
@@ -309,8 +322,8 @@ func TestNotices(t *testing.T) {
 	}
 
 	want := []string{"--feature-gates=AllAlpha=true", "--feature-gates=HPAConfigurableTolerance=true",
-		"--feature-gates=WorkloadWithJob=true", "--cluster-cidr", "--allocate-node-cidrs", "--cloud-provider",
-		"--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256"}
+		"--feature-gates=WorkloadWithJob=true", "--cloud-provider",
+		"--tls-cipher-suites=TLS_RSA_WITH_AES_128_GCM_SHA256", "--pvclaimbinder-sync-period", "--enable-hostpath-provisioner"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}

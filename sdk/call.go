@@ -14,6 +14,7 @@ type Call struct {
 	settings   *Settings
 	perform    func(*abi.PerformRequest) (*abi.PerformResponse, error)
 	performs   int32 // so far
+	plugin     *Plugin
 	controller *Controller
 	decoded    []any // per view, a slice of its objects
 	answer     abi.SyncResponse
@@ -29,6 +30,9 @@ func (c *Call) Namespace() string { return c.request.Key.Namespace }
 
 // Now is the time of the call.
 func (c *Call) Now() metav1.Time { return metav1.UnixNano(c.request.Now) }
+
+// Settings are the plugin's, for what looks at them when they are checked, too.
+func (c *Call) Settings() *Settings { return c.settings }
 
 // Attempt is how often the key has failed in a row before this call.
 func (c *Call) Attempt() int { return int(c.request.Attempt) }
@@ -179,7 +183,8 @@ func Run(p *Plugin, r *abi.SyncRequest, s *Settings,
 func run(p *Plugin, r *abi.SyncRequest, s *Settings,
 	perform func(*abi.PerformRequest) (*abi.PerformResponse, error), room *[]byte) *abi.SyncResponse {
 	k := p.Controllers[r.Controller]
-	c := &Call{request: r, settings: s, perform: perform, controller: k, decoded: make([]any, len(k.Reads)), room: room}
+	c := &Call{request: r, settings: s, perform: perform, plugin: p, controller: k,
+		decoded: make([]any, len(k.Reads)), room: room}
 	c.answer.KeepState = true
 	err := k.Sync(c)
 	if c.err != nil {

@@ -81,3 +81,32 @@ func TestLabelsOfObjectsAreNotGiven(t *testing.T) {
 		t.Errorf("%+v", a.Metrics)
 	}
 }
+
+// A label of a setting takes the values that the operator has written, and no other.
+func TestLabelsOfSettings(t *testing.T) {
+	ranges := &sdk.Setting{Name: "ranges", Default: "10.0.0.0/8"}
+	m := sdk.Counter("given_total", "Given.", ranges.Label("range"))
+	p := &sdk.Plugin{Name: "p", Settings: []*sdk.Setting{{Name: "other"}, ranges}, Metrics: []*sdk.Metric{m},
+		Controllers: []*sdk.Controller{{Name: "c", Reads: sdk.Views{sdk.Key(corev1.Namespaces)},
+			Sync: func(c *sdk.Call) error {
+				m.Add(c, 1, "10.0.0.0/8")
+				m.Add(c, 2, "fd00::/48")
+				return nil
+			}}}}
+	if l := p.Manifest().Metrics[0].Labels[0]; l.Setting != "ranges" || l.Name != "range" || l.Values != nil {
+		t.Errorf("declared as %+v", l)
+	}
+
+	for text, want := range map[string][]float64{"": nil, "10.0.0.0/8": {1}, "fd00::/48, 10.0.0.0/8": {1, 2}} {
+		a := sdk.Run(p, &abi.SyncRequest{Views: make([]abi.ViewData, 1)}, &abi.Settings{Values: []string{"", text}}, nil)
+		if len(a.Metrics) != len(want) {
+			t.Errorf("%q: %+v", text, a.Metrics)
+		}
+		for i, u := range a.Metrics {
+			values := abi.SettingValues(text)
+			if u.Value != want[i] || values[u.Labels[0]] != []string{1: "10.0.0.0/8", 2: "fd00::/48"}[int(u.Value)] {
+				t.Errorf("%q: update %+v is of %q", text, u, values[u.Labels[0]])
+			}
+		}
+	}
+}

@@ -164,6 +164,19 @@ func (s *Setting) In(v *Settings) string {
 // undeclared is the index of a [Switch] that no plugin has declared, which has its default.
 const undeclared = -1
 
+// Label declares a label of a metric that can take the values that the setting has, with commas between them.
+func (s *Setting) Label(name string) abi.Label { return abi.Label{Name: name, Setting: s.Name} }
+
+// settingNamed returns the value of the plugin's setting of that name.
+func (c *Call) settingNamed(name string) string {
+	for _, s := range c.plugin.Settings {
+		if s.Name == name {
+			return s.Get(c)
+		}
+	}
+	return ""
+}
+
 // Gate declares a [Switch] that has the name of a feature gate of kube-controller-manager, which then sets it:
 // --feature-gates=Name=false.
 func Gate(name string, on bool, description string) *Setting { return Switch(name, on, description) }
@@ -282,8 +295,12 @@ func (m *Metric) addUpdate(c *Call, u abi.MetricUpdate, labels []string) {
 			u.Namespace = given
 			continue
 		}
+		values := l.Values
+		if l.Setting != "" {
+			values = abi.SettingValues(c.settingNamed(l.Setting))
+		}
 		k := -1
-		for j, v := range l.Values {
+		for j, v := range values {
 			if v == given {
 				k = j
 			}

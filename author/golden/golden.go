@@ -54,12 +54,11 @@ func (c *Case) runCase(g guest.Guest, cut bool, more []abi.View) (h *host, stats
 		return nil, stats, err
 	}
 
-	m := g.Manifest()
-	labels, err := s.plan.Labels(m.Metrics)
+	labels, err := s.plan.Labels(s.metrics)
 	if err != nil {
 		return nil, stats, err
 	}
-	return s.host, stats, s.host.takeAnswer(a, m, labels)
+	return s.host, stats, s.host.takeAnswer(a, s.metrics, labels)
 }
 
 // stage is a controller with a case's objects in its caches.
@@ -70,6 +69,8 @@ type stage struct {
 	world  *world
 	host   *host
 	states *syncer.States
+	// metrics are the manifest's, under the case's settings.
+	metrics []abi.Metric
 }
 
 // stage configures the guest and fills the caches; with more fields, those are declared too.
@@ -85,6 +86,9 @@ func (c *Case) stage(g guest.Guest, cut bool, more []abi.View) (*stage, error) {
 		return nil, err
 	}
 	if err := g.Configure(settings); err != nil {
+		return nil, err
+	}
+	if s.metrics, err = m.MetricsOf(settings); err != nil {
 		return nil, err
 	}
 

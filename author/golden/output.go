@@ -354,8 +354,8 @@ func (h *host) attempt(e *abi.Effect, note *Note, failed *bool) (abi.Outcome, er
 	return o, nil
 }
 
-// takeAnswer takes down the answer; labels are those of the manifest's metrics that are in objects.
-func (h *host) takeAnswer(a *abi.SyncResponse, m *abi.Manifest, labels *views.Labels) error {
+// takeAnswer takes down the answer; labels are those of the plugin's metrics that are in objects.
+func (h *host) takeAnswer(a *abi.SyncResponse, metrics []abi.Metric, labels *views.Labels) error {
 	o := h.out
 	failed := false
 	for i := range a.Effects {
@@ -377,7 +377,7 @@ func (h *host) takeAnswer(a *abi.SyncResponse, m *abi.Manifest, labels *views.La
 		o.State = string(a.State)
 	}
 	for _, u := range a.Metrics {
-		x := m.Metrics[u.Metric]
+		x := metrics[u.Metric]
 		text := x.Name
 		objects, ok := labels.Of(h.snapshot, u.Metric, u.Row)
 		if !ok {

@@ -64,6 +64,16 @@ var builtins = map[string]builtin{
 		"MutableSchedulingDirectivesForSuspendedJobs": "Whether a job that is suspended loses its status.startTime, so that where its pods may run can be changed.",
 	}},
 	"namespace-controller": {plugin: "namespace"},
+	"node-ipam-controller": {plugin: "nodeipam", settings: map[string]string{
+		"allocate-node-cidrs":      "true: nodes are given ranges for their pods. Without it the controller doesn't run.",
+		"cluster-cidr":             "The range that pods' addresses are of, or one of each family with a comma between them.",
+		"service-cluster-ip-range": "The range of Services' addresses, or one of each family: what it has in common with cluster-cidr no node gets.",
+		"node-cidr-mask-size":      "How many bits the mask of a node's range has in a cluster of one family; 0: 24 of IPv4, 64 of IPv6.",
+		"node-cidr-mask-size-ipv4": "How many bits the mask of a node's IPv4 range has; 0: 24.",
+		"node-cidr-mask-size-ipv6": "How many bits the mask of a node's IPv6 range has; 0: 64.",
+		"cidr-allocator-type":      "Where ranges come from: RangeAllocator, which is the only one.",
+	}},
+	"ttl-controller": {plugin: "nodettl"},
 	"pod-garbage-collector-controller": {plugin: "podgc", settings: map[string]string{
 		"terminated-pod-gc-threshold": "How many terminated pods there may be before the oldest are deleted; 0 or less: as many as there are.",
 		"node-quarantine":             "How long a node is missed before it is looked for at the API server, and its pods are deleted if it is gone.",

@@ -53,6 +53,8 @@ var packages = map[string][]string{
 	"replicationcontroller-controller":                               {"replication", "controller_utils.go"},
 	"resourcequota-controller":                                       {"resourcequota", "../quota/v1", "../apis/core/v1/helper/qos"},
 	"root-ca-certificate-publisher-controller":                       {"certificates/rootcacertpublisher"},
+	"node-ipam-controller":                                           {"nodeipam"},
+	"ttl-controller":                                                 {"ttl"},
 	"service-cidr-controller":                                        {"servicecidrs"},
 	"serviceaccount-controller":                                      {"serviceaccount"},
 	"serviceaccount-token-controller":                                {"serviceaccount"},

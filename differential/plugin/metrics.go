@@ -24,7 +24,7 @@ func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects 
 	})
 	said := map[string]bool{}
 	for _, u := range updates {
-		declared := &p.guest.Manifest().Metrics[u.Metric]
+		declared := &p.metrics[u.Metric]
 		if !slices.Contains(p.Metrics, declared.Name) {
 			continue
 		}

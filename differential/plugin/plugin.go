@@ -49,6 +49,7 @@ type Plugin struct {
 	facts    map[abi.KeyRef]abi.Effect // what keys have published, for the next writer
 	attempts map[abi.KeyRef]int
 	timers   syncer.Timers
+	metrics  []abi.Metric                      // the manifest's, under the settings
 	counts   native.Measures                   // counters and histograms
 	shares   map[abi.KeyRef][]share            // of the sums among the metrics
 	gauges   map[abi.KeyRef]map[string]float64 // by series
@@ -79,6 +80,10 @@ func New(g guest.Guest, index int32, settings *abi.Settings, c *api.Cluster, sig
 	}
 
 	p.syncer.World, p.syncer.States = p, &p.states
+	var err error
+	if p.metrics, err = g.Manifest().MetricsOf(settings); err != nil {
+		return nil, err
+	}
 	parts, err := compile(g.Manifest(), index)
 	if err != nil {
 		return nil, err

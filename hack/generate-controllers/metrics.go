@@ -51,7 +51,9 @@ func metricLabels(m *abi.Metric) string {
 	}
 	for _, l := range m.Labels {
 		text := codeSpan(l.Name)
-		if l.From == "" && len(l.Values) > 0 {
+		if l.Setting != "" {
+			text += " (those of the setting " + codeSpan(l.Setting) + ")"
+		} else if l.From == "" && len(l.Values) > 0 {
 			text += " (" + strings.Join(slices.Sorted(slices.Values(l.Values)), ", ") + ")"
 		} else if l.View != "" {
 			text += " (" + strings.Join(l.Paths, l.Separator) + " of " + l.View + ")"

@@ -148,7 +148,7 @@ func (h *hosted) makeVersions(k *config.Configuration, g *generation, wakes bool
 	for i := range g.loaded.Manifest.Controllers {
 		names = append(names, g.loaded.Manifest.Controllers[i].Name)
 	}
-	own, err := h.m.metrics.Plugin(g.Name, g.loaded.Manifest.Metrics, h.limits.memory, names...)
+	own, err := h.m.metrics.Plugin(g.Name, g.loaded.Metrics, h.limits.memory, names...)
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

@@ -28,6 +28,8 @@ type Loaded struct {
 	// Missing names the required settings that are empty; while there are any, the plugin's controllers should be idle and
 	// say so.
 	Missing []string
+	// Metrics are the manifest's, with the values of labels that are settings'.
+	Metrics []abi.Metric
 }
 
 // Close waits for the calls in flight and frees the module.
@@ -62,7 +64,7 @@ func Open(ctx context.Context, p *Plugin, o sandbox.Options, values map[string]s
 			return nil, err
 		}
 		if o.Late = l.Manifest != nil; o.Late {
-			if o.Settings, l.Settings, l.Missing, err = message(l.Manifest, nil); err != nil {
+			if o.Settings, err = l.message(nil); err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)
 			}
 		}
@@ -130,26 +132,27 @@ func manifestOptions(p *Plugin, wasm []byte) sandbox.Options {
 // Configure returns the plugin new settings; syncs that begin from now on see them. After an error it has those it had.
 // It isn't safe to call concurrently.
 func (l *Loaded) Configure(ctx context.Context, values map[string]string) error {
-	m, digest, missing, err := message(l.Manifest, values)
+	m, err := l.message(values)
 	if err != nil {
 		return err
 	}
-	if err := l.Module.Configure(ctx, m); err != nil {
-		return err
-	}
-	l.Settings, l.Missing = digest, missing
-	return nil
+	return l.Module.Configure(ctx, m)
 }
 
-// message is the message that gives a plugin its settings, with its digest and the required ones that are empty.
-func message(manifest *abi.Manifest, values map[string]string) (b []byte, digest string, missing []string, _ error) {
-	settings, missing, err := Settings(manifest, values)
+// message returns the message that gives the plugin its settings, and takes down what follows from them.
+func (l *Loaded) message(values map[string]string) (b []byte, err error) {
+	settings, missing, err := Settings(l.Manifest, values)
 	if err != nil {
-		return nil, "", nil, err
+		return nil, err
+	}
+	metrics, err := l.Manifest.MetricsOf(settings)
+	if err != nil {
+		return nil, err
 	}
 	b = abi.AppendSettings(nil, settings)
 	sum := sha256.Sum256(b)
-	return b, hex.EncodeToString(sum[:8]), missing, nil
+	l.Settings, l.Missing, l.Metrics = hex.EncodeToString(sum[:8]), missing, metrics
+	return b, nil
 }
 
 // pluginLogger returns what logs what a plugin says outside syncs.

@@ -21,6 +21,8 @@ import (
 	"github.com/windlass-dev/windlass/plugins/horizontalpodautoscaler"
 	"github.com/windlass-dev/windlass/plugins/job"
 	"github.com/windlass-dev/windlass/plugins/namespace"
+	"github.com/windlass-dev/windlass/plugins/nodeipam"
+	"github.com/windlass-dev/windlass/plugins/nodettl"
 	"github.com/windlass-dev/windlass/plugins/podgc"
 	"github.com/windlass-dev/windlass/plugins/protection"
 	"github.com/windlass-dev/windlass/plugins/pvcprotection"
@@ -54,6 +56,8 @@ var Plugins = []Plugin{
 	{"horizontalpodautoscaler", horizontalpodautoscaler.Plugin},
 	{"job", job.Plugin},
 	{"namespace", namespace.Plugin},
+	{"nodeipam", nodeipam.Plugin},
+	{"nodettl", nodettl.Plugin},
 	{"podgc", podgc.Plugin},
 	{"protection", protection.Plugin},
 	{"pvcprotection", pvcprotection.Plugin},

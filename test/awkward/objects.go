@@ -33,6 +33,9 @@ func objects(size int) map[string][]string {
 		"namespace":               {namespace()},
 		"podgc":                   {pod("gone", "nodeName: nobody, "+tolerations(many)+", "), pod("gated", gates(many))},
 		"protection":              protected(),
+		"nodeipam":                {`{apiVersion: v1, kind: Node, metadata: {name: awkward-range}, spec: {podCIDR: 203.0.113.0/24, podCIDRs: [203.0.113.0/24]}}`},
+		"nodettl": {`{apiVersion: v1, kind: Node, metadata: {name: awkward-told, annotations: {node.alpha.kubernetes.io/ttl: ` +
+			long(200_000) + `}}}`},
 		"replicaset": {workload("ReplicaSet", "wide", tolerations(many), ""), large("ReplicaSet", ""),
 			workload("ReplicationController", "wide", tolerations(many), "")},
 		"rootca": {`{apiVersion: v1, kind: ConfigMap, metadata: {name: large}, data: {text: ` + long(900_000) + `}}`},

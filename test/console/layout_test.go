@@ -75,10 +75,10 @@ var crowded = strings.Fields(`
 	deployment-controller disruption-controller endpoints-controller endpointslice-controller
 	endpointslice-mirroring-controller ephemeral-volume-controller garbage-collector-controller
 	horizontal-pod-autoscaler-controller job-controller job-orphan-pod-controller
-	legacy-serviceaccount-token-cleaner-controller namespace-controller persistentvolume-protection-controller
+	legacy-serviceaccount-token-cleaner-controller namespace-controller node-ipam-controller persistentvolume-protection-controller
 	persistentvolumeclaim-protection-controller pod-garbage-collector-controller replicaset-controller
 	replicationcontroller-controller resourcequota-controller root-ca-certificate-publisher-controller
-	service-cidr-controller serviceaccount-controller statefulset-controller ttl-after-finished-controller
+	service-cidr-controller serviceaccount-controller statefulset-controller ttl-after-finished-controller ttl-controller
 	volumeattributesclass-protection-controller`)
 
 func (c *crowd) status() *state.Status {
