@@ -96,8 +96,8 @@ type Label struct {
 	From string `json:"from,omitempty"`
 	// View is the name of the view that the host takes the value from: from its first object, which in a key view is the
 	// key's own, or where a key isn't an object from the one that the update names. The view must be neither lazy nor
-	// counted, and not of Secrets. Only controllers that have a view of that name can add to the metric. The value is empty
-	// where there is no such object, or nothing at the path.
+	// counted, and not of Secrets. Only controllers that have a view of that name can add to the metric. The value is
+	// empty where there is no such object, or nothing at the path.
 	View string `json:"view,omitempty"`
 	// Paths lead to the value in the object, such as spec.managedBy; they must be among the view's fields. The values at
 	// two paths are joined. Of several values at a path the first counts, cut at 253 bytes.

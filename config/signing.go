@@ -103,7 +103,8 @@ func (c *Configuration) SignsCertificates() bool { return c.hasOn(certificateCon
 // SignsTokens reports whether the controller that has service accounts' tokens signed is turned on.
 func (c *Configuration) SignsTokens() bool { return c.hasOn(tokenController) }
 
-// SignsInfo reports whether the controller is turned on that has the cluster's information signed with bootstrap tokens.
+// SignsInfo reports whether the controller is turned on that has the cluster's information signed with bootstrap
+// tokens.
 func (c *Configuration) SignsInfo() bool { return c.hasOn(infoController) }
 
 func (c *Configuration) hasOn(controller string) bool {

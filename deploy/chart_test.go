@@ -156,7 +156,8 @@ func TestSigningSecret(t *testing.T) {
 		"signing: {secret: keys, serviceAccountKeyFile: ''}\nconfig: {signing: {duration: 1h}}": {
 			"certFile": "/etc/windlass-signing/ca.crt", "keyFile": "/etc/windlass-signing/ca.key", "duration": "1h"},
 	} {
-		out := release{name: "windlass", namespace: "kube-system", values: "nativeManager: stopped\n" + image + values}.mustRender(t)
+		values := "nativeManager: stopped\n" + image + values
+		out := release{name: "windlass", namespace: "kube-system", values: values}.mustRender(t)
 		text, _, err := unstructured.NestedString(out.get(t, "ConfigMap", "windlass").Object, "data", "windlass.yaml")
 		var config struct{ Signing map[string]any }
 		if err == nil {

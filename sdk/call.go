@@ -44,8 +44,8 @@ func (c *Call) State() []byte { return c.request.State }
 // has, or where that time has come. It doesn't follow [Call.Now] where the clock is put on or back.
 func (c *Call) Timer() time.Duration { return time.Duration(c.request.Timer) }
 
-// SetState keeps b for the key's next syncs (see [Controller.State]); nil removes it. It has at most abi.StateMax bytes,
-// or abi.WideStateMax where a key isn't an object.
+// SetState keeps b for the key's next syncs (see [Controller.State]); nil removes it. It has at most abi.StateMax
+// bytes, or abi.WideStateMax where a key isn't an object.
 func (c *Call) SetState(b []byte) { c.answer.State, c.answer.KeepState = b, false }
 
 // After has the key synced again after d, whatever happens before. The earliest wish of a sync counts. It returns nil,

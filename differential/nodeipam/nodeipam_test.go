@@ -55,7 +55,7 @@ func TestAsUpstream(t *testing.T) {
 	t.Run("both", func(t *testing.T) { differential.Run(t, subject(both)) })
 }
 
-// Where caches are late or writes fail, which range a node gets is a matter of when: each has some, and no two the same.
+// Where caches are late or writes fail, which range a node gets is a matter of when: each has some, no two the same.
 func TestLate(t *testing.T) {
 	for name, of := range map[string]*cluster{"small": small, "both": both} {
 		t.Run(name, func(t *testing.T) {

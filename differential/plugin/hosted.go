@@ -68,10 +68,10 @@ func Host(g guest.Guest, indexes []int32, settings *abi.Settings, c *api.Cluster
 type uncounted struct{}
 
 func (uncounted) Answered(abi.KeyRef, []abi.MetricUpdate, func(_, _ int32) ([]string, bool)) {}
-func (uncounted) Gone(abi.KeyRef)                                                       {}
-func (uncounted) Synced(controller.Sync)                                                {}
-func (uncounted) Resynced()                                                             {}
-func (uncounted) Slowed()                                                               {}
+func (uncounted) Gone(abi.KeyRef)                                                            {}
+func (uncounted) Synced(controller.Sync)                                                     {}
+func (uncounted) Resynced()                                                                  {}
+func (uncounted) Slowed()                                                                    {}
 
 // Begin has the controllers sync all keys that their caches make, and go on until Close.
 func (h *Hosted) Begin() {

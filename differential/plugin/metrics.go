@@ -18,7 +18,9 @@ type share struct {
 }
 
 // Answered adds what a key's answer says to the metrics that are compared. Seconds are 0, for time stands still.
-func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate, inObjects func(metric, row int32) ([]string, bool)) {
+func (p *Plugin) Answered(key abi.KeyRef, updates []abi.MetricUpdate,
+	inObjects func(metric, row int32) ([]string, bool)) {
+
 	left := slices.DeleteFunc(slices.Clone(p.shares[key]), func(s share) bool {
 		return slices.ContainsFunc(updates, func(u abi.MetricUpdate) bool { return u.Metric == s.metric })
 	})

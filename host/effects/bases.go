@@ -87,8 +87,8 @@ func (s *bases) keyVersion(key abi.KeyRef) string {
 	return o.ResourceVersion
 }
 
-// cached returns an object as the cache has it, nil where the cache hasn't all of it. Nothing that a guest has sent is in
-// it.
+// cached returns an object as the cache has it, nil where the cache hasn't all of it. Nothing that a guest has sent is
+// in it.
 func (s *bases) cached(k objectKey) *cache.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()

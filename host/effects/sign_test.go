@@ -334,9 +334,9 @@ func TestOnClusterSignByLabels(t *testing.T) {
 		if _, err := x.kube.CoreV1().ServiceAccounts(x.ns).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		made, err := x.kube.CoreV1().Secrets(x.ns).Create(t.Context(), &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken,
-			ObjectMeta: metav1.ObjectMeta{Name: team, Annotations: map[string]string{corev1.ServiceAccountNameKey: team}}},
-			metav1.CreateOptions{})
+		secret := &corev1.Secret{Type: corev1.SecretTypeServiceAccountToken, ObjectMeta: metav1.ObjectMeta{Name: team,
+			Annotations: map[string]string{corev1.ServiceAccountNameKey: team}}}
+		made, err := x.kube.CoreV1().Secrets(x.ns).Create(t.Context(), secret, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -318,8 +318,8 @@ func (m *maker) addRole(name, namespace string, policy []rbacv1.PolicyRule, subj
 		Subjects: []rbacv1.Subject{subject}})
 }
 
-// Choose returns the plugins by name, all without names, with their enabled controllers; in a plugin that is named those
-// are, too, that only by default aren't. all are those that were found.
+// Choose returns the plugins by name, all without names, with their enabled controllers; in a plugin that is named
+// those are, too, that only by default aren't. all are those that were found.
 func Choose(c *config.Configuration, all []Plugin, aliases map[string]string, names []string) ([]Plugin, error) {
 	list := config.Canonical(c.Controllers, aliases)
 	var chosen []Plugin

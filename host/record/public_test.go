@@ -58,7 +58,8 @@ func TestPublicDataStays(t *testing.T) {
 			if err := left.Unmarshal(raw); err != nil {
 				t.Fatal(err)
 			}
-			if got := string(left.Data[x.key]) + left.StringData[x.key]; (got == string(x.value)) != x.stays || r.wiped == x.stays {
+			got := string(left.Data[x.key]) + left.StringData[x.key]
+			if (got == string(x.value)) != x.stays || r.wiped == x.stays {
 				t.Errorf("%s of %s/%s, %q: wiped %v, %q stays", x.key, x.namespace, x.name, x.value, r.wiped, got)
 			}
 		}

@@ -297,6 +297,7 @@ func (r *redaction) redactObject(resource string, raw []byte) {
 		r.wipeValue(raw) // JSON has no values that could be wiped in place
 		return
 	}
+
 	of := nameIn(raw)
 	f := wire.Fields{Data: raw}
 	for f.Next() {

@@ -209,7 +209,9 @@ func TestWakesOfWhoAsked(t *testing.T) {
 
 	p.Forget()
 	e, _ := w.applyObject(pods, "x", "p", podOn("x", "p", "", corev1.PodPending))
-	p.Wakes(w, e, nil, func(k abi.KeyRef, _ time.Duration) { t.Errorf("woken for what %v asked before it was forgotten", k) })
+	p.Wakes(w, e, nil, func(k abi.KeyRef, _ time.Duration) {
+		t.Errorf("woken for what %v asked before it was forgotten", k)
+	})
 }
 
 // A view that says how many objects are alike has neither a count nor a first part, and looks below metadata.

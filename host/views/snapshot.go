@@ -18,8 +18,8 @@ type Snapshot struct {
 	asked   []*cache.Object
 }
 
-// Forget forgets what keys were delivered and asked for: each is to be synced anew. Those that are gone meanwhile aren't
-// synced again.
+// Forget forgets what keys were delivered and asked for: each is to be synced anew. Those that are gone meanwhile
+// aren't synced again.
 func (p *Plan) Forget() {
 	p.subs.dropAll()
 	p.tallies.dropAll()

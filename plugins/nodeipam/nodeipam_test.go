@@ -189,8 +189,8 @@ func TestState(t *testing.T) {
 	pools[1].cursor = 65535
 	b := appendState(nil, pools)
 	all, ok := readState(b, pools)
-	if !ok || len(all) != 2 || all[0].cursor != 10 || all[1].cursor != 65535 || !slices.Equal(all[0].used, pools[0].used) ||
-		all[1].used != nil {
+	if !ok || len(all) != 2 || all[0].cursor != 10 || all[1].cursor != 65535 ||
+		!slices.Equal(all[0].used, pools[0].used) || all[1].used != nil {
 		t.Errorf("%v, %+v", ok, all)
 	}
 	for _, other := range [][]*pool{nil, pools[:1], {pools[1], pools[0]}, {pool4("10.0.0.0/16", 25), pools[1]}} {

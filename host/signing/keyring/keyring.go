@@ -86,7 +86,8 @@ func (k *Keyring) Configure(c *config.Configuration) error {
 	return nil
 }
 
-// Lacking are the signers, and [Tokens], that there is no key for though a controller is turned on that has them signed.
+// Lacking are the signers, and [Tokens], that there is no key for though a controller is turned on that has them
+// signed.
 func (k *Keyring) Lacking() []string { return k.now().lacking }
 
 // openAuthority opens a pair of files, unless they are open.
