@@ -45,14 +45,6 @@ var byHand = map[string]func(c *Configuration, fs *pflag.FlagSet) error{
 		}
 		return nil
 	},
-	"allocate-node-cidrs": func(c *Configuration, fs *pflag.FlagSet) error {
-		on := fs.Lookup("allocate-node-cidrs").Value.String()
-		if on == "false" {
-			on = "" // without it the controller is idle
-		}
-		c.configured("nodeipam").setSetting("allocate-node-cidrs", on)
-		return nil
-	},
 	"enable-garbage-collector": func(c *Configuration, fs *pflag.FlagSet) error {
 		// the first entry that names a controller decides
 		if fs.Lookup("enable-garbage-collector").Value.String() == "false" {

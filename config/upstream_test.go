@@ -127,7 +127,7 @@ func TestUpstreamSets(t *testing.T) {
 		},
 		"no ranges for nodes": {args: []string{"--allocate-node-cidrs=false"},
 			want: func(c *Configuration) {
-				c.Plugins = []Plugin{{Name: "nodeipam", Settings: map[string]string{"allocate-node-cidrs": ""}}}
+				c.Plugins = []Plugin{{Name: "nodeipam", Settings: map[string]string{"allocate-node-cidrs": "false"}}}
 			}},
 		"no garbage collector": {args: []string{"--enable-garbage-collector=false", "--controllers=garbagecollector,job"},
 			want: func(c *Configuration) { c.Controllers = []string{"-garbage-collector-controller", "job"} }},

@@ -65,7 +65,7 @@ var builtins = map[string]builtin{
 	}},
 	"namespace-controller": {plugin: "namespace"},
 	"node-ipam-controller": {plugin: "nodeipam", settings: map[string]string{
-		"allocate-node-cidrs":      "true: nodes are given ranges for their pods. Without it the controller doesn't run.",
+		"allocate-node-cidrs":      "true: nodes are given ranges for their pods. Else the controller does nothing.",
 		"cluster-cidr":             "The range that pods' addresses are of, or one of each family with a comma between them.",
 		"service-cluster-ip-range": "The range of Services' addresses, or one of each family: what it has in common with cluster-cidr no node gets.",
 		"node-cidr-mask-size":      "How many bits the mask of a node's range has in a cluster of one family; 0: 24 of IPv4, 64 of IPv6.",

@@ -188,8 +188,8 @@ func firstExhausted(pools []*pool) *pool {
 	return nil
 }
 
-// write has nodes be told their ranges, all at once, and returns which of them could not be told. The API server refuses
-// to change the ranges of a node that has some, and the UID keeps them from a node that was made anew.
+// write has nodes be told their ranges, all at once, and returns which of them could not be told. The API server
+// refuses to change the ranges of a node that has some, and the UID keeps them from a node that was made anew.
 func write(c *sdk.Call, grants []grant, pools []*pool) (failed []bool, err error) {
 	failed = make([]bool, len(grants))
 	left := make([]int, len(grants))

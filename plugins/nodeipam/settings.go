@@ -12,8 +12,8 @@ import (
 
 // They go by the names of kube-controller-manager's flags.
 var (
-	allocate = &sdk.Setting{Name: "allocate-node-cidrs", Required: true,
-		Description: "true: nodes are given ranges for their pods. Without it the controller doesn't run."}
+	allocate = &sdk.Setting{Name: "allocate-node-cidrs", Default: "false",
+		Description: "true: nodes are given ranges for their pods. Else the controller does nothing."}
 	clusterCIDR = &sdk.Setting{Name: "cluster-cidr",
 		Description: "The range that pods' addresses are of, or one of each family with a comma between them."}
 	serviceCIDR = &sdk.Setting{Name: "service-cluster-ip-range",

@@ -47,7 +47,7 @@ func TestManifest(t *testing.T) {
 	}
 
 	if d := cmp.Diff([]string{
-		"--allocate-node-cidrs", "--cluster-cidr", "--cluster-name", "--service-cluster-ip-range",
+		"--cluster-name",
 	}, run.matchesInLog(t, `changes nothing here" flag="([^"]+)" reason="[^"]+"`)); d != "" {
 		t.Errorf("flags that windlass tells of, -want +got:\n%s", d)
 	}

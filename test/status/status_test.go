@@ -85,7 +85,7 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p := windlass.Spawn(t, c, "*", "-job", "-disruption", "-ttl-controller")
+	p := windlass.Spawn(t, c, "*", "-job", "-disruption", "-validatingadmissionpolicy-status-controller")
 	p.AwaitReady(t)
 
 	states := map[string]string{}
@@ -102,15 +102,15 @@ func TestWhatDoesNotRunIsTold(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"deployment-controller":                     "Running",
-		"job-controller":                            "Disabled is turned off by --controllers",
-		"resourceclaim-controller":                  "NotBuilt isn't built yet",
-		"token-cleaner-controller":                  "Disabled is off unless --controllers names it",
-		"selinux-warning-controller":                "Disabled is off unless --controllers names it, and isn't built yet",
-		"ttl-controller":                            "Disabled is turned off by --controllers, and isn't built yet",
-		"disruption-controller":                     "Disabled is turned off by --controllers: 3 policy/v1/poddisruptionbudgets",
-		"persistentvolume-binder-controller":        "NotBuilt isn't built yet: 1 v1/persistentvolumeclaims",
-		"persistentvolume-attach-detach-controller": "NotBuilt isn't built yet",
+		"deployment-controller":                       "Running",
+		"job-controller":                              "Disabled is turned off by --controllers",
+		"resourceclaim-controller":                    "NotBuilt isn't built yet",
+		"token-cleaner-controller":                    "Disabled is off unless --controllers names it",
+		"selinux-warning-controller":                  "Disabled is off unless --controllers names it, and isn't built yet",
+		"validatingadmissionpolicy-status-controller": "Disabled is turned off by --controllers, and isn't built yet",
+		"disruption-controller":                       "Disabled is turned off by --controllers: 3 policy/v1/poddisruptionbudgets",
+		"persistentvolume-binder-controller":          "NotBuilt isn't built yet: 1 v1/persistentvolumeclaims",
+		"persistentvolume-attach-detach-controller":   "NotBuilt isn't built yet",
 	} {
 		if states[name] != want {
 			t.Errorf("%s: %q, want %q", name, states[name], want)
