@@ -124,20 +124,22 @@ func contains(l []string, s string) bool {
 func Untolerated(taints []corev1.Taint, tolerations []corev1.Toleration, effect corev1.TaintEffect,
 	comparisons bool) bool {
 	for i := range taints {
-		if t := &taints[i]; t.Effect == effect && !tolerated(t, tolerations, comparisons) {
+		if t := &taints[i]; t.Effect == effect && FirstTolerating(t, tolerations, comparisons) == nil {
 			return true
 		}
 	}
 	return false
 }
 
-func tolerated(t *corev1.Taint, tolerations []corev1.Toleration, comparisons bool) bool {
+// FirstTolerating returns the first toleration that tolerates the taint, nil where none does; comparisons is as for
+// [Untolerated].
+func FirstTolerating(t *corev1.Taint, tolerations []corev1.Toleration, comparisons bool) *corev1.Toleration {
 	for i := range tolerations {
 		if tolerates(&tolerations[i], t, comparisons) {
-			return true
+			return &tolerations[i]
 		}
 	}
-	return false
+	return nil
 }
 
 func tolerates(x *corev1.Toleration, t *corev1.Taint, comparisons bool) bool {
