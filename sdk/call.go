@@ -110,8 +110,7 @@ func Get[T any, P resource.Pointer[T]](c *Call, r resource.Of[T], namespace, nam
 	o := P(new(T))
 	m := o.GetObjectMeta()
 	m.Namespace, m.Name = namespace, name
-	e := Effect{Effect: &abi.Effect{Kind: abi.EffectGet}, object: o, into: o}
-	if err := c.Do(e); err != nil {
+	if err := c.Do(Live(o)); err != nil {
 		return nil, err
 	}
 	return o, nil

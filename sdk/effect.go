@@ -88,6 +88,9 @@ func Review(o Object) Effect { return newEffect(abi.EffectReview, o, o, nil) }
 // Delete deletes the object with this UID.
 func Delete(o Object, options ...Option) Effect { return newEffect(abi.EffectDelete, o, nil, options) }
 
+// Live reads the object live, past the cache: the one with o's UID if it has one. Then o is what the API server answered.
+func Live(o Object) Effect { return newEffect(abi.EffectGet, o, o, nil) }
+
 // DeleteCollection deletes all objects of a resource, named as abi.Resource.String does, in a namespace.
 func DeleteCollection(resource, namespace string, options ...Option) Effect {
 	e := newEffect(abi.EffectDeleteCollection, nil, nil, options)

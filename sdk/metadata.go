@@ -13,7 +13,7 @@ type Metadata = resource.Metadata
 func (c *Call) GetMetadata(of, namespace, name string, uid metav1.UID) (*Metadata, error) {
 	o := &Metadata{Resource: of}
 	o.Namespace, o.Name, o.UID = namespace, name, uid
-	if err := c.Do(Effect{Effect: &abi.Effect{Kind: abi.EffectGet}, object: o, into: o}); err != nil {
+	if err := c.Do(Live(o)); err != nil {
 		return nil, err
 	}
 	return o, nil

@@ -25,6 +25,26 @@ type entry struct {
 	marked          bool   // it was told that it goes, and its deletion has failed
 }
 
+// pod names the pod.
+func (e *entry) pod() *pod {
+	p := &pod{}
+	p.Namespace, p.Name, p.UID = e.namespace, e.name, e.uid
+	return p
+}
+
+// rest has nothing happen to the pod.
+func (e *entry) rest() { e.due, e.marked = 0, false }
+
+// due are the pods whose time has come.
+func (b *book) due(now int64) (all []*entry) {
+	for i := range b.pods {
+		if e := &b.pods[i]; e.due != 0 && e.due <= now {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // parse reads a key's state: a line with the hash of the taints, and one for each pod. There is nothing else in it than
 // what keep has written.
 func parse(state []byte) (b book) {

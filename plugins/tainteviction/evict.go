@@ -1,6 +1,7 @@
 package tainteviction
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/windlass-dev/windlass/abi"
@@ -19,47 +20,85 @@ const (
 
 // evict deletes the pods whose time has come, each marked before. A failure stops no other pod: it is tried again until
 // the pod is gone, or may stay.
-func (r *round) evict(all []entry) error {
-	if len(r.doomed) == 0 {
-		return nil
-	}
-	var effects []sdk.Effect
-	for _, d := range r.doomed {
-		if e := &all[d.at]; !e.marked {
+func (r *round) evict(due []*entry) (first error) {
+	for _, e := range due {
+		if !e.marked {
 			r.tell(e, "Marking for deletion Pod ")
 		}
-		e := sdk.Delete(d.pod)
-		if !isMarked(d.pod) {
-			e = sdk.Sequence(mark(d.pod, r.c.Now()), e)
-		}
-		effects = append(effects, e)
 	}
+	for len(due) > 0 {
+		n := min(len(due), atOnce)
+		if err := r.remove(due[:n]); err != nil && first == nil {
+			first = err
+		}
+		due = due[n:]
+	}
+	return first
+}
 
-	outcomes, err := r.c.DoAll(sdk.Independent(effects...))
-	for i, o := range outcomes[0].Members {
-		e := &all[r.doomed[i].at]
-		gone := o.Reason == sdk.NotFound || o.Reason == sdk.Conflict // of another UID
-		switch {
-		case o.Code == abi.CodeOK:
-			deletions.Add(r.c, 1)
-			durations.Took(r.c)
-		case !gone:
-			e.marked = true
-			if err == nil {
-				err = &sdk.Error{Reason: o.Reason, Message: "pod " + e.namespace + "/" + e.name + ": " + o.Message}
-			}
+// atOnce is how many pods are read and deleted at once.
+const atOnce = 100
+
+// remove reads pods, and marks and deletes those that are still there. What has become of each is written down.
+func (r *round) remove(due []*entry) error {
+	live := make([]*pod, len(due))
+	reads := make([]sdk.Effect, len(due))
+	for i, e := range due {
+		live[i] = e.pod()
+		reads[i] = sdk.Live(live[i])
+	}
+	read, err := r.c.DoAll(sdk.Independent(reads...))
+
+	var deletes []sdk.Effect
+	var deleted []*entry
+	for i, o := range read[0].Members {
+		if o.Code != abi.CodeOK {
+			err = r.failed(due[i], &o, err)
 			continue
 		}
-		e.due, e.marked = 0, false
+		e := sdk.Delete(live[i])
+		if !isMarked(live[i]) {
+			e = sdk.Sequence(mark(live[i], r.c.Now()), e)
+		}
+		deletes, deleted = append(deletes, e), append(deleted, due[i])
+	}
+	if len(deletes) == 0 {
+		return err
+	}
+
+	outcomes, failure := r.c.DoAll(sdk.Independent(deletes...))
+	err = cmp.Or(err, failure)
+	for i, o := range outcomes[0].Members {
+		if o.Code != abi.CodeOK {
+			err = r.failed(deleted[i], &o, err)
+			continue
+		}
+		deletions.Add(r.c, 1)
+		durations.Took(r.c)
+		deleted[i].rest()
 	}
 	return err
+}
+
+// failed has the pod tried again, unless it is gone, or has passed its name on to another one. It returns the first
+// error.
+func (r *round) failed(e *entry, o *abi.Outcome, first error) error {
+	if o.Reason == sdk.NotFound || o.Reason == sdk.Conflict {
+		e.rest()
+		return first
+	}
+	e.marked = true
+	if first == nil {
+		first = &sdk.Error{Reason: o.Reason, Message: "pod " + e.namespace + "/" + e.name + ": " + o.Message}
+	}
+	return first
 }
 
 // isMarked reports whether the pod says already that it is deleted for a taint.
 func isMarked(p *pod) bool {
 	for i := range p.Status.Conditions {
 		if x := &p.Status.Conditions[i]; x.Type == target {
-			return x.Status == corev1.ConditionTrue && x.Reason == reason && x.Message == message && x.LastProbeTime == nil
+			return x.Status == corev1.ConditionTrue && x.Reason == reason && x.Message == message && x.LastProbeTime.IsZero()
 		}
 	}
 	return false
@@ -91,7 +130,7 @@ func mark(p *pod, now metav1.Time) sdk.Effect {
 	for i := range p.Status.Conditions {
 		if x := &p.Status.Conditions[i]; x.Type == target {
 			was, there = string(x.Status), true
-			if x.LastProbeTime != nil {
+			if !x.LastProbeTime.IsZero() {
 				b = append(b, `,"lastProbeTime":null`...)
 			}
 		}

@@ -28,7 +28,7 @@ type condition struct {
 	Status        corev1.ConditionStatus
 	Reason        string
 	Message       string
-	LastProbeTime *metav1.Time
+	LastProbeTime metav1.Time
 }
 
 var podKind = resource.Of[pod]{Info: podInfo}

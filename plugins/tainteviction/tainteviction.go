@@ -36,9 +36,12 @@ var (
 	// pods are those of a node that is tainted, or is gone: what was to happen to them happens all the same.
 	pods = sdk.Select(podKind, sdk.KeyValue("spec.nodeName")).
 		When(sdk.Any(sdk.On(tainted, sdk.Exists("")), sdk.Not(sdk.On(present, sdk.Exists(""))))).
-		Fields("spec.tolerations", "metadata.generation", "status.conditions.type", "status.conditions.status",
-			"status.conditions.reason", "status.conditions.message", "status.conditions.lastProbeTime").
-		Quiet("metadata.generation", "status.conditions")
+		Fields("spec.tolerations")
+
+	// doomed says what is read of a pod before it is deleted: from the API server, not from here.
+	doomed = sdk.Select(podKind, sdk.KeyValue("spec.nodeName")).Named("doomed").Lazy().Quiet().
+		Fields("metadata.generation", "status.conditions.type", "status.conditions.status", "status.conditions.reason",
+			"status.conditions.message", "status.conditions.lastProbeTime")
 )
 
 // Plugin is the tainteviction module (pkg/controller/tainteviction).
@@ -53,8 +56,8 @@ var Plugin = &sdk.Plugin{
 		Queue:          "noexec_taint_node",
 		ServiceAccount: "node-controller",
 		EventSource:    "taint-eviction-controller",
-		Reads:          sdk.Views{tainted, present, pods},
-		Writes:         sdk.Writes{podKind.Verbs("delete"), podKind.Sub("status", "patch")},
+		Reads:          sdk.Views{tainted, present, pods, doomed},
+		Writes:         sdk.Writes{podKind.Verbs("get", "delete"), podKind.Sub("status", "patch")},
 		By:             sdk.KeyedBy{Path: "metadata.name"},
 		Workers:        8,
 		State:          true,
@@ -90,14 +93,11 @@ func sync(c *sdk.Call) error {
 		} else if !known {
 			continue // of a node that is gone: it is no longer known to be tainted
 		}
-		if e.due != 0 && e.due <= r.now {
-			r.doomed = append(r.doomed, doomed{p, len(after.pods)})
-		}
 		after.pods = append(after.pods, e)
 	}
 	r.cancelAll(before.pods)
 
-	err := r.evict(after.pods)
+	err := r.evict(after.due(r.now))
 	after.keep(c)
 	return err
 }
@@ -123,15 +123,8 @@ func (r *round) take(b *book, p *pod) (e entry, known bool) {
 
 // round is one sync.
 type round struct {
-	c      *sdk.Call
-	now    int64 // ns
-	doomed []doomed
-}
-
-// doomed is a pod whose time has come, with its place in the book.
-type doomed struct {
-	pod *pod
-	at  int
+	c   *sdk.Call
+	now int64 // ns
 }
 
 // judge decides when the pod is to go. A timer that runs goes on, whatever else the pod tolerates now, or for how long.
@@ -187,7 +180,7 @@ func (r *round) cancel(e *entry) {
 	if e.due != 0 && !e.marked {
 		r.tell(e, "Cancelling deletion of Pod ")
 	}
-	e.due, e.marked = 0, false
+	e.rest()
 }
 
 func (r *round) cancelAll(all []entry) {
@@ -198,7 +191,5 @@ func (r *round) cancelAll(all []entry) {
 
 // tell has people know what becomes of a pod.
 func (r *round) tell(e *entry, message string) {
-	p := &pod{}
-	p.Namespace, p.Name, p.UID = e.namespace, e.name, e.uid
-	r.c.Event(p, corev1.EventTypeNormal, "TaintManagerEviction", message+e.namespace+"/"+e.name)
+	r.c.Event(e.pod(), corev1.EventTypeNormal, "TaintManagerEviction", message+e.namespace+"/"+e.name)
 }

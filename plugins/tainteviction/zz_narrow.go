@@ -15,7 +15,7 @@ import (
 var conditionTable = wire.Type{Size: unsafe.Sizeof(condition{}), New: wire.Grow[condition], Fields: []wire.Field{
 	{Num: 1, Kind: wire.String, Offset: unsafe.Offsetof(condition{}.Type)},
 	{Num: 2, Kind: wire.String, Offset: unsafe.Offsetof(condition{}.Status)},
-	{Num: 3, Kind: wire.Ptr | wire.Message, Offset: unsafe.Offsetof(condition{}.LastProbeTime), Elem: &wire.TimeTable},
+	{Num: 3, Kind: wire.Message, Offset: unsafe.Offsetof(condition{}.LastProbeTime), Elem: &wire.TimeTable},
 	{Num: 5, Kind: wire.String, Offset: unsafe.Offsetof(condition{}.Reason)},
 	{Num: 6, Kind: wire.String, Offset: unsafe.Offsetof(condition{}.Message)},
 }}
