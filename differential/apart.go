@@ -318,10 +318,8 @@ func (a *apart) through(sides []*side) (*Difference, error) {
 			return nil, err
 		}
 		a.before, a.began = objectsOf(a.sides[0].cluster), time.Now().UTC()
-		for _, s := range sides {
-			if err := s.settle(); err != nil {
-				return nil, err
-			}
+		if err := a.work(sides); err != nil {
+			return nil, err
 		}
 		if len(sides) < len(a.sides) {
 			continue
@@ -331,6 +329,19 @@ func (a *apart) through(sides []*side) (*Difference, error) {
 		}
 	}
 	return nil, nil
+}
+
+// work has the sides work in a step.
+func (a *apart) work(sides []*side) error {
+	if a.subject.Lasts != nil {
+		return workFor(a.subject.Lasts(world.NewRand(a.script.seed*1000+uint64(a.step)+500)), sides)
+	}
+	for _, s := range sides {
+		if err := s.settle(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // populate puts the world's objects into a side's cluster, and shows them to its controller, if it is shown any.

@@ -31,28 +31,16 @@ func (s *side) settle() error {
 		if s.isOver() {
 			return nil
 		}
-		if err := s.take(); err != nil {
-			return err
-		}
-		if err := s.deliver(s.some(), false); err != nil {
-			return err
-		}
-
-		did, err := s.work()
+		did, wrote, err := s.once()
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return err
 		}
-		if s.written() {
+		if wrote {
 			pause, s.wrote = 0, time.Now()
 		}
 
 		switch {
 		case did:
-			s.syncs++
-		case len(s.backlog) > 0:
-			if err := s.deliver(1, false); err != nil {
-				return err
-			}
 		case pause == len(pauses):
 			at, ok := s.next()
 			if !ok || at.After(s.end(begun)) {
@@ -68,6 +56,50 @@ func (s *side) settle() error {
 		return errRestless
 	}
 	return nil
+}
+
+// once shows the controller some of what there is to be shown and has it do one thing. It did nothing where there was
+// nothing to be shown or done.
+func (s *side) once() (did, wrote bool, err error) {
+	if err := s.take(); err != nil {
+		return false, false, err
+	}
+	if err := s.deliver(s.some(), false); err != nil {
+		return false, false, err
+	}
+	if did, err = s.work(); err != nil {
+		return false, false, fmt.Errorf("%s: %w", s.name, err)
+	}
+	wrote = s.written()
+
+	switch {
+	case did:
+		s.syncs++
+	case len(s.backlog) > 0:
+		return true, wrote, s.deliver(1, false)
+	}
+	return did, wrote, nil
+}
+
+// workFor has sides work for so long, side by side: each does what there is to do, and then the clock goes on by a tick.
+func workFor(d time.Duration, sides []*side) error {
+	const tick = 250 * time.Millisecond
+	for _, s := range sides {
+		s.writes, s.before = nil, s.measured()
+	}
+	for end := time.Now().Add(d); ; time.Sleep(min(tick, time.Until(end))) {
+		for _, s := range sides {
+			for did, rounds := true, 0; did && rounds < roundsMost; rounds++ {
+				var err error
+				if did, _, err = s.once(); err != nil {
+					return err
+				}
+			}
+		}
+		if !time.Now().Before(end) {
+			return nil
+		}
+	}
 }
 
 // pause is how long the clock goes on at most: where a step is over at a given time, no longer than until then or until

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +73,8 @@ type Subject struct {
 	Apart bool
 	// Prompt has the caches never be late there.
 	Prompt bool
+	// Lasts says how long a step lasts there, whatever is left to do; both work side by side. Nil: until nothing is.
+	Lasts func(*world.Rand) time.Duration
 	// Key translates a key of upstream's to the plugin's; nil: they are the same.
 	Key func(string) string
 	// Alike returns the same text for objects that upstream's controller takes for one another at random; none: there

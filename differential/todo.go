@@ -78,7 +78,11 @@ func (t *todo) nextOf(ready func(string) bool) (string, bool) {
 func (t *todo) ended(key string, r native.Result) {
 	if r.Failed {
 		t.failed[key]++
-		t.at(key, time.Now().Add(5*time.Millisecond<<min(t.failed[key], 16)))
+		d := 5 * time.Millisecond << min(t.failed[key], 16)
+		if r.Again > 0 { // a timer goes off though the key is held back
+			d = min(d, r.Again)
+		}
+		t.at(key, time.Now().Add(d))
 		return
 	}
 	delete(t.failed, key)

@@ -101,5 +101,8 @@ var builtins = map[string]builtin{
 		"StatefulSetSemanticRevisionComparison": "Whether a template that says what the newest revision says, in other words, is no update.",
 		"replace-unready-pods":                  "Whether a roll-out in order deletes the first pod that isn't ready and isn't of the newest revision, instead of waiting for it: true or false.",
 	}},
+	"taint-eviction-controller": {plugin: "tainteviction", settings: map[string]string{
+		"TaintTolerationComparisonOperators": "Whether tolerations with the operators Gt and Lt compare numbers; else they tolerate nothing.",
+	}},
 	"ttl-after-finished-controller": {plugin: "ttlafterfinished"},
 }

@@ -15,7 +15,6 @@ import (
 	upstream "k8s.io/kubernetes/pkg/controller/tainteviction"
 
 	"github.com/windlass-dev/windlass/differential"
-	"github.com/windlass-dev/windlass/differential/api"
 	"github.com/windlass-dev/windlass/differential/native"
 	"github.com/windlass-dev/windlass/differential/world"
 	"github.com/windlass-dev/windlass/plugins/tainteviction"
@@ -46,12 +45,15 @@ func subject() *differential.Subject {
 		Faults:     []string{"delete pods", "patch pods/status"},
 		World:      objects,
 		Steps:      8,
-		Gates:      []string{"TaintTolerationComparisonOperators"},
+		// Timers run for whole seconds: none ends where a step does.
+		Lasts: func(r *world.Rand) time.Duration {
+			return time.Duration(1+r.IntN(40))*time.Second + 500*time.Millisecond
+		},
+		Gates: []string{"TaintTolerationComparisonOperators"},
 		Unmeasured: map[string]string{
 			"taint_eviction_controller_pod_deletion_duration_seconds": "a mistake upstream: a row",
 		},
 		Deeds: []differential.Deed{
-			wait, wait,
 			differential.Vary(nodes, "other taints", func(r *world.Rand, n *corev1.Node) { taint(r, n) }),
 			differential.Vary(nodes, "other taints", func(r *world.Rand, n *corev1.Node) { taint(r, n) }),
 			differential.Vary(nodes, "no taints", func(r *world.Rand, n *corev1.Node) { n.Spec.Taints = nil }),
@@ -122,13 +124,6 @@ func take(queue reflect.Value) (item reflect.Value, ok bool) {
 	item = queue.MethodByName("Get").Call(nil)[0]
 	queue.MethodByName("Done").Call([]reflect.Value{item})
 	return item, true
-}
-
-// wait has some of the timers go off.
-func wait(r *world.Rand, _ *api.Cluster) (string, error) {
-	d := time.Duration(1+r.IntN(50)) * time.Second
-	time.Sleep(d)
-	return fmt.Sprint("wait ", d), nil
 }
 
 // objects are some of three nodes, and pods on them, elsewhere, or nowhere.

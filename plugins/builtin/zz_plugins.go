@@ -31,6 +31,7 @@ import (
 	"github.com/windlass-dev/windlass/plugins/serviceaccounttoken"
 	"github.com/windlass-dev/windlass/plugins/servicecidr"
 	"github.com/windlass-dev/windlass/plugins/statefulset"
+	"github.com/windlass-dev/windlass/plugins/tainteviction"
 	"github.com/windlass-dev/windlass/plugins/ttlafterfinished"
 )
 
@@ -64,5 +65,6 @@ var Plugins = []Plugin{
 	{"serviceaccounttoken", serviceaccounttoken.Plugin},
 	{"servicecidr", servicecidr.Plugin},
 	{"statefulset", statefulset.Plugin},
+	{"tainteviction", tainteviction.Plugin},
 	{"ttlafterfinished", ttlafterfinished.Plugin},
 }
