@@ -57,6 +57,7 @@ var packages = map[string][]string{
 	"serviceaccount-controller":                                      {"serviceaccount"},
 	"serviceaccount-token-controller":                                {"serviceaccount"},
 	"statefulset-controller":                                         {"statefulset"},
+	"taint-eviction-controller":                                      {"tainteviction", "../apis/core/v1/helper/helpers.go"},
 	"token-cleaner-controller":                                       {"bootstrap"},
 	"ttl-after-finished-controller":                                  {"ttlafterfinished"},
 	"volumeattributesclass-protection-controller":                    {"volume/vacprotection"},

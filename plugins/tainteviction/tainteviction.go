@@ -160,10 +160,10 @@ func tolerated(taints []corev1.Taint, tolerations []corev1.Toleration, compariso
 	return least, evicts
 }
 
-// seconds returns so many, at least none, and no more than a duration holds.
+// seconds returns so many, at least none, and at most a hundred years, so that the time when they end is a time.
 func seconds(n int64) time.Duration {
-	const most = int64(1<<63-1) / int64(time.Second)
-	return time.Duration(min(max(n, 0), most)) * time.Second
+	const most = 100 * 365 * 24 * time.Hour
+	return time.Duration(min(max(n, 0), int64(most/time.Second))) * time.Second
 }
 
 func noExecute(all []corev1.Taint) (taints []corev1.Taint) {
