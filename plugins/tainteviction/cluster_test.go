@@ -34,7 +34,7 @@ func TestOnClusterPodsOfTaintedNodes(t *testing.T) {
 	c := cluster.Start(t, cluster.Options{})
 	windlass.Start(t, c, windlass.Options{Controllers: []string{"serviceaccount-controller", "taint-eviction-controller"},
 		Configure: func(c *config.Configuration) {
-			c.ClientConnection = config.ClientConnection{QPS: 5000, Burst: 5000}
+			c.ClientConnection.QPS, c.ClientConnection.Burst = 5000, 5000
 		}})
 	unlimited := rest.CopyConfig(c.RESTConfig())
 	unlimited.QPS = -1

@@ -38,8 +38,9 @@ var (
 		When(sdk.Any(sdk.On(tainted, sdk.Exists("")), sdk.Not(sdk.On(present, sdk.Exists(""))))).
 		Fields("spec.tolerations")
 
-	// doomed says what is read of a pod before it is deleted: from the API server, not from here.
-	doomed = sdk.Select(podKind, sdk.KeyValue("spec.nodeName")).Named("doomed").Lazy().Quiet().
+	// doomed holds no pod, for none is without a name: it says what is read of one before it is deleted, from the API
+	// server.
+	doomed = sdk.Select(podKind, sdk.Not(sdk.Exists("metadata.name"))).Named("doomed").Quiet().
 		Fields("metadata.generation", "status.conditions.type", "status.conditions.status", "status.conditions.reason",
 			"status.conditions.message", "status.conditions.lastProbeTime")
 )
