@@ -148,9 +148,5 @@ func checkTimes(t *testing.T, client typedcorev1.CoreV1Interface, begun time.Tim
 		if late := p.DeletionTimestamp.Add(-grace).Sub(begun) - wait; late < -time.Second || late > most {
 			t.Errorf("%s was deleted %v after its time", p.Name, late)
 		}
-		if last := p.Status.Conditions[len(p.Status.Conditions)-1]; last.Type != corev1.DisruptionTarget ||
-			last.Reason != reason || last.ObservedGeneration != 1 {
-			t.Errorf("%s says %+v", p.Name, last)
-		}
 	}
 }
