@@ -38,13 +38,19 @@ func TestPluginsWorkWithWhatIsPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lives = life.Of("", lives)
+	every := lives
+	lives = life.Of("", every)
 	var text strings.Builder
 	fmt.Fprintf(&text, "apiVersion: %s\nkind: %s\ncontrollers: [%s]\nplugins:\n", config.APIVersion, config.Kind,
 		strings.Join(table.Names(), ", "))
 	settings := map[string]map[string]string{}
 	for _, p := range life.Configured(lives, true) {
 		settings[p.Name] = p.Settings
+	}
+	for _, l := range every { // what is played alone elsewhere works on the others' objects
+		if !slices.ContainsFunc(lives, func(x *life.Life) bool { return x.Plugin == l.Plugin }) {
+			settings[l.Plugin] = l.Settings
+		}
 	}
 	for _, name := range builtin.Names() {
 		fmt.Fprintf(&text, "- name: %s\n  impersonate: {serviceAccount: %s/%s}\n", name, home, name)
