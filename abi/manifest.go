@@ -112,9 +112,21 @@ type Label struct {
 // SettingValues are the values that a setting has with commas between them, which a label of that setting can take.
 // Spaces around one don't count.
 func SettingValues(text string) (all []string) {
-	for _, v := range strings.Split(text, ",") {
-		if v = strings.TrimSpace(v); v != "" {
-			all = append(all, v)
+	for rest := text; rest != ""; { // package strings is a tenth of a small module
+		end := 0
+		for end < len(rest) && rest[end] != ',' {
+			end++
+		}
+		value := rest[:end]
+		rest = rest[min(end+1, len(rest)):]
+		for value != "" && value[0] == ' ' {
+			value = value[1:]
+		}
+		for value != "" && value[len(value)-1] == ' ' {
+			value = value[:len(value)-1]
+		}
+		if value != "" {
+			all = append(all, value)
 		}
 	}
 	return all

@@ -165,17 +165,20 @@ func (s *Setting) In(v *Settings) string {
 const undeclared = -1
 
 // Label declares a label of a metric that can take the values that the setting has, with commas between them.
-func (s *Setting) Label(name string) abi.Label { return abi.Label{Name: name, Setting: s.Name} }
-
-// settingNamed returns the value of the plugin's setting of that name.
-func (c *Call) settingNamed(name string) string {
-	for _, s := range c.plugin.Settings {
-		if s.Name == name {
-			return s.Get(c)
+func (s *Setting) Label(name string) abi.Label {
+	valuesOfSetting = func(c *Call, name string) []string {
+		for _, s := range c.plugin.Settings {
+			if s.Name == name {
+				return abi.SettingValues(s.Get(c))
+			}
 		}
+		return nil
 	}
-	return ""
+	return abi.Label{Name: name, Setting: s.Name}
 }
+
+// valuesOfSetting is nil in a plugin without such labels: its module hasn't the code.
+var valuesOfSetting func(c *Call, name string) []string
 
 // Gate declares a [Switch] that has the name of a feature gate of kube-controller-manager, which then sets it:
 // --feature-gates=Name=false.
@@ -296,8 +299,8 @@ func (m *Metric) addUpdate(c *Call, u abi.MetricUpdate, labels []string) {
 			continue
 		}
 		values := l.Values
-		if l.Setting != "" {
-			values = abi.SettingValues(c.settingNamed(l.Setting))
+		if l.Setting != "" && valuesOfSetting != nil {
+			values = valuesOfSetting(c, l.Setting)
 		}
 		k := -1
 		for j, v := range values {
