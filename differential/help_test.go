@@ -1,6 +1,7 @@
 package differential
 
 import (
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	mirroring "k8s.io/kubernetes/pkg/controller/endpointslicemirroring/metrics"
 	garbagecollector "k8s.io/kubernetes/pkg/controller/garbagecollector/metrics"
 	job "k8s.io/kubernetes/pkg/controller/job/metrics"
+	"k8s.io/kubernetes/pkg/controller/nodeipam/ipam/cidrset"
 	autoscaler "k8s.io/kubernetes/pkg/controller/podautoscaler/monitor"
 	podgc "k8s.io/kubernetes/pkg/controller/podgc/metrics"
 	replicaset "k8s.io/kubernetes/pkg/controller/replicaset/metrics"
@@ -50,6 +52,11 @@ func upstreamHelps(t *testing.T) map[string]string {
 	all := informers.NewSharedInformerFactory(nil, 0).Core().V1()
 	// which registers its metrics
 	if _, err := rootca.NewPublisher(all.ConfigMaps(), all.Namespaces(), nil, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	ranges := &net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(16, 32)}
+	if _, err := cidrset.NewCIDRSet(ranges, 24); err != nil { // as does this
 		t.Fatal(err)
 	}
 
