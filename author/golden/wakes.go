@@ -24,6 +24,7 @@ import (
 // Wakings are events in a world, each with the keys that it wakes.
 type Wakings struct {
 	Controller string                 `json:"controller,omitempty"`
+	Settings   map[string]string      `json:"settings,omitempty"`
 	Objects    []runtime.RawExtension `json:"objects"`
 	Discovery  *Discovery             `json:"discovery,omitempty"`
 	// Synced are keys that were synced before each event: where a view is lazy, or a count, what wakes depends on it. The
@@ -143,7 +144,8 @@ func (w *Wakings) Wake(g guest.Guest, e *Waking) ([]string, error) {
 		return nil, err
 	}
 
-	c := &Case{Controller: w.Controller, Objects: w.Objects, Discovery: w.Discovery, defined: w.defined}
+	c := &Case{Controller: w.Controller, Settings: w.Settings, Objects: w.Objects, Discovery: w.Discovery,
+		defined: w.defined}
 	s, err := c.stage(g, true, nil)
 	if err != nil {
 		return nil, err

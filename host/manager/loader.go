@@ -123,11 +123,10 @@ func (l *loader) version(k *config.Configuration, p *plugins.Loaded, index int, 
 	manifest := &p.Manifest.Controllers[index]
 	settings := k.Plugin(p.Manifest.Name)
 	plan := c.plans[index]
-	for _, w := range plan.Warnings {
-		if p.Origin == plugins.OriginBuiltin {
-			break // its author has read them
+	if p.Origin != plugins.OriginBuiltin { // whose author has read them
+		for _, w := range plan.Warnings {
+			klog.InfoS("Costly view", "controller", manifest.Name, "warning", w)
 		}
-		klog.InfoS("Costly view", "controller", manifest.Name, "warning", w)
 	}
 
 	allowed, err := narrowPlan(k, p.Manifest.Name, plan)

@@ -204,7 +204,8 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 		})
 	}
 
-	o, said := owner{b.name, k}, map[*PluginMetric]map[string]bool{}
+	o, keysOwn := owner{b.name, k}, false
+	var said map[*PluginMetric]map[string]bool // the series that a key which isn't an object speaks of
 	for i := range updates {
 		u := &updates[i]
 		if u.Metric < 0 || int(u.Metric) >= len(b.own) || b.own[u.Metric].put == nil {
@@ -219,11 +220,10 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 			continue
 		}
 		values, ok := m.addUpdate(o, u, now, u.Value)
-		if ok && m.byObjects() {
-			if said[m] == nil {
-				said[m] = map[string]bool{}
+		if ok && !keysOwn && m.byObjects() {
+			if _, keysOwn = objects(u.Metric, views.KeysOwn); !keysOwn {
+				said = noteSeries(said, m, values)
 			}
-			said[m][seriesID(values)] = true
 		}
 		switch {
 		case !m.sum || u.Value == 0:
@@ -243,6 +243,19 @@ func (b *Controller) Answered(k controller.Key, updates []abi.MetricUpdate,
 			m.series.releaseOthers(o, said[m])
 		}
 	}
+}
+
+// noteSeries notes a series of a metric.
+func noteSeries(said map[*PluginMetric]map[string]bool, m *PluginMetric,
+	values []string) map[*PluginMetric]map[string]bool {
+	if said == nil {
+		said = map[*PluginMetric]map[string]bool{}
+	}
+	if said[m] == nil {
+		said[m] = map[string]bool{}
+	}
+	said[m][seriesID(values)] = true
+	return said
 }
 
 // noteSaid notes which metrics an answer speaks of: a key may have very many summands, and an answer very many updates.

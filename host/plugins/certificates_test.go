@@ -44,5 +44,15 @@ func TestCertificates(t *testing.T) {
 			!strings.HasPrefix(err.Error(), `plugin "p": settings[ca]: `)):
 			t.Errorf("%s: %v, want %s", name, err, x.says)
 		}
+
+		// In place of a path there may be what would be in the file.
+		if strings.HasPrefix(x.content, "-----BEGIN ") {
+			_, _, err := Settings(m, map[string]string{"ca": x.content})
+			why := strings.TrimPrefix(x.says, "ca.crt: ")
+			if (err == nil) != (why == "") || err != nil && (!strings.Contains(err.Error(), why) ||
+				strings.Contains(err.Error(), x.content)) {
+				t.Errorf("%s, given itself: %v, want %s", name, err, why)
+			}
+		}
 	}
 }

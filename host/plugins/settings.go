@@ -71,6 +71,10 @@ func Settings(m *abi.Manifest, values map[string]string) (_ *abi.Settings, missi
 				errs = append(errs, fmt.Errorf("plugin %q: settings[%s]: %s: %w", m.Name, s.Name, value, err))
 			}
 			value = string(b)
+		case s.File && value != "":
+			if err := checkCertificates(&s, []byte(value)); err != nil {
+				errs = append(errs, fmt.Errorf("plugin %q: settings[%s]: %w", m.Name, s.Name, err))
+			}
 		}
 		if s.Required && value == "" {
 			missing = append(missing, s.Name)

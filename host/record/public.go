@@ -4,10 +4,9 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/cluster-bootstrap/token/api"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cluster-bootstrap/token/api"
 
 	"github.com/windlass-dev/windlass/abi"
 	"github.com/windlass-dev/windlass/abi/wire"

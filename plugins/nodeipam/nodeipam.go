@@ -15,7 +15,7 @@ import (
 	corev1 "github.com/windlass-dev/windlass/sdk/api/core/v1"
 )
 
-// nodes is asked for in each sync. Nothing that kubelets tell of their nodes wakes the key.
+// nodes is asked for in each sync that gives ranges. Nothing that kubelets tell of their nodes wakes the key.
 var nodes = sdk.Select(nodeKind).Fields("metadata.deletionTimestamp", "spec.podCIDRs").Lazy().
 	QuietOn(abi.QuietOwn).Batch(100 * time.Millisecond)
 
@@ -67,17 +67,15 @@ const (
 // used, for the metrics. Without a state another manager may have been at work until now: then no node may be unknown
 // of, for its ranges would be given to others.
 func sync(c *sdk.Call) error {
+	if allocate.Get(c) != "true" {
+		return nil // nor are nodes asked for
+	}
 	pools, err := poolsOf(c.Settings())
-	before, known := readState(c.State(), pools)
-	all := nodes.Ask(c, abi.Ask{Fresh: !known})
-	switch {
-	case allocate.Get(c) != "true":
-		return nil
-	case err != nil:
+	if err != nil {
 		return err
 	}
-
-	waiting, err := occupy(all, pools)
+	before, known := readState(c.State(), pools)
+	waiting, err := occupy(nodes.Ask(c, abi.Ask{Fresh: !known}), pools)
 	for i, p := range pools {
 		p.settle()
 		if !known {
@@ -201,12 +199,11 @@ func write(c *sdk.Call, grants []grant, pools []*pool) (failed []bool, err error
 		for _, i := range left {
 			patches = append(patches, grants[i].patch(pools))
 		}
-		outcomes, e := c.DoAll(sdk.Independent(patches...))
-		if e != nil {
-			return failed, e
+		var outcomes []abi.Outcome
+		if outcomes, err = c.DoAll(sdk.Independent(patches...)); err != nil {
+			break
 		}
 		var again []int
-		err = nil
 		for k, i := range left {
 			o := &outcomes[0].Members[k]
 			if o.Code == abi.CodeOK {

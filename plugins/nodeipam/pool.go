@@ -1,6 +1,7 @@
 package nodeipam
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -117,12 +118,7 @@ func (p *pool) next() (number, skipped uint64) {
 
 // merged returns the same blocks, as spans are to be.
 func (s spans) merged() spans {
-	slices.SortFunc(s, func(a, b span) int {
-		if a.first < b.first {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(s, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	out := s[:0]
 	for _, x := range s {
 		if n := len(out); n > 0 && x.first <= out[n-1].last+1 {
